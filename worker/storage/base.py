@@ -1,0 +1,36 @@
+"""Storage is where artifacts go: objects under keys, each with its checksum and a few words of metadata."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    key: str
+    #: `s3://bucket/key` or `file:///…`
+    url: str
+    size_bytes: int
+    #: of the content, as recorded at `put`; empty when the object was not written by us
+    sha256: str
+    metadata: Mapping[str, str]
+
+
+class Storage(Protocol):
+    """Failures that a later attempt may cure surface as StorageUploadFailed."""
+
+    async def check(self) -> None:
+        """Raise ConfigError when artifacts could not be written: no bucket, no rights, no directory."""
+
+    async def head(self, key: str) -> StoredObject | None:
+        """The object as it stands, or None. One whose bytes do not match what was put (cut off, 0 bytes) counts as absent."""
+
+    async def put(self, key: str, path: Path, *, content_type: str, metadata: Mapping[str, str]) -> StoredObject:
+        """Store a file whole or not at all, and compare what arrived with what was sent."""
+
+    async def get(self, key: str, path: Path) -> None:
+        """Write the object to `path`; the content is compared with its sha256."""
+
+    async def delete(self, key: str) -> None:
+        """Remove the object; absent is fine."""
