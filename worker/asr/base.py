@@ -7,7 +7,10 @@ from worker.domain.media import Transcript
 
 
 class Recognizer(Protocol):
-    """Failures that a later attempt may cure surface as AsrUnavailable. Cancelling `transcribe` stops the engine's work."""
+    """Failures that a later attempt may cure surface as AsrUnavailable, unreadable sound as OutputCorrupt.
+
+    Cancelling `transcribe` stops the engine's work. A language the engine does not know is an InvalidRequest.
+    """
 
     name: str
 

@@ -33,6 +33,10 @@ class VideoStream:
     fps: float | None
     #: clockwise degrees a player turns the picture by
     rotation: int = 0
+    #: position in the container; None means the first of its kind
+    index: int | None = None
+    #: when its first frame is shown, on the container's timeline
+    start_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class AudioStream:
     codec: str
     sample_rate: int
     channels: int
+    #: position in the container; None means the first of its kind
+    index: int | None = None
+    #: when its first sample sounds, on the container's timeline
+    start_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

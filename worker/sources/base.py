@@ -1,8 +1,21 @@
 """A source is where the media comes from; whatever it is, children see one readable input."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+from urllib.parse import urlsplit
+
+from worker.errors import JobError
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What reading a source came to so far; kept up to date while it is open."""
+
+    #: given to readers, counted again when read again
+    bytes_served: int = 0
+    #: why a reader was cut off; it stays, because ffmpeg ends with 0 after a cut
+    failure: JobError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +28,13 @@ class OpenedSource:
     input: str
     #: ffmpeg protocols that reading it needs; everything else stays forbidden
     protocols: tuple[str, ...]
-    size_bytes: int | None = None
+    size_bytes: int
     etag: str | None = None
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def failure(self) -> JobError | None:
+        """Why reading broke off, if it did. Ask after every child: to ffmpeg a cut can look like the end."""
+        return self.traffic.failure
 
 
 class Source(Protocol):
@@ -26,3 +44,10 @@ class Source(Protocol):
     schemes: frozenset[str]
 
     def open(self, url: str) -> AbstractAsyncContextManager[OpenedSource]: ...
+
+
+def public_label(url: str) -> str:
+    """The URL without what may be secret: user, password, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}"

@@ -18,13 +18,17 @@ class StoredObject:
 
 
 class Storage(Protocol):
-    """Failures that a later attempt may cure surface as StorageUploadFailed."""
+    """Failures that a later attempt may cure surface as StorageUploadFailed or DiskFull.
+
+    Keys are relative paths (see `worker.storage.naming`), metadata is lower-case ASCII names, ASCII values;
+    anything else is an InvalidRequest, the same one everywhere.
+    """
 
     async def check(self) -> None:
         """Raise ConfigError when artifacts could not be written: no bucket, no rights, no directory."""
 
     async def head(self, key: str) -> StoredObject | None:
-        """The object as it stands, or None. One whose bytes do not match what was put (cut off, 0 bytes) counts as absent."""
+        """The object as it stands, or None. One that is cut off or has 0 bytes counts as absent."""
 
     async def put(self, key: str, path: Path, *, content_type: str, metadata: Mapping[str, str]) -> StoredObject:
         """Store a file whole or not at all, and compare what arrived with what was sent."""
@@ -34,3 +38,6 @@ class Storage(Protocol):
 
     async def delete(self, key: str) -> None:
         """Remove the object; absent is fine."""
+
+    async def close(self) -> None:
+        """Give back threads and connections."""

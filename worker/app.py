@@ -1,0 +1,249 @@
+"""The composition root: the only file that knows every class."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+import structlog
+
+from worker.asr import open_recognizer
+from worker.db.embedded import EmbeddedPostgres
+from worker.db.listen import Listener
+from worker.db.migrate import Migration, migrate, require_migrated
+from worker.db.pool import Pool, open_pool
+from worker.domain.job import WorkerId
+from worker.jobs.desk import JobDesk
+from worker.jobs.recovery import StaleLeases
+from worker.jobs.store import JobStore
+from worker.media.cut import Cutter
+from worker.media.ffmpeg import find_ffmpeg
+from worker.media.process import Limits
+from worker.queue import PgBoss
+from worker.runtime.active import ActiveJobs
+from worker.runtime.dispatcher import Dispatcher
+from worker.runtime.executor import Executor
+from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.progress import ProgressWriter
+from worker.runtime.recovery import RecoveryScanner
+from worker.runtime.scratch import Scratch
+from worker.runtime.supervisor import Pace, Supervisor
+from worker.s3 import S3Connection, S3Options
+from worker.settings import Settings
+from worker.sources.address import AddressPolicy
+from worker.sources.catalog import SourceCatalog
+from worker.sources.file import FileSource
+from worker.sources.gateway import Gateway
+from worker.sources.http import HttpSource, Spool
+from worker.sources.s3 import S3Source
+from worker.stages.asr import Asr
+from worker.stages.base import Stage
+from worker.stages.clip import Clip
+from worker.stages.finalize import Finalize
+from worker.stages.resolve import Resolve
+from worker.stages.upload import Upload
+from worker.storage.base import Storage
+from worker.storage.location import open_storage
+from worker.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+#: with one connection for beats and one for LISTEN, a worker takes four
+POOL_SIZE = 2
+#: part of a lease after which its holder lets go of a job it could not renew; the rest is for killing children
+HOLDS = 0.8
+#: of queues that we create: longer than pg-boss's 15 minutes, because media is long
+EXPIRE_SECONDS = 2 * 60 * 60
+RETRY_DELAY_SECONDS = 5
+RETRY_DELAY_MAX_SECONDS = 300
+#: an origin without ranges is kept on disk while it is read
+SPOOL_MAX_BYTES = 4 * 2**30
+#: an ffmpeg that makes no progress for this long hangs
+STALL_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An open database with clipboss in it."""
+
+    settings: Settings
+    dsn: str
+    pool: Pool
+    queue: PgBoss
+    desk: JobDesk
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, *, role: str, say: Callable[[str], None] = lambda _line: None
+) -> AsyncIterator[App]:
+    """Connect, to an embedded server when DATABASE_URL is not set; that one is kept up to date by itself."""
+    async with AsyncExitStack() as stack:
+        dsn, is_embedded = await _database(settings, stack, say)
+        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE)
+        stack.push_async_callback(_close_pool, pool)
+        if is_embedded:
+            await install(pool, settings)
+        else:
+            await require_migrated(pool, queue_schema=settings.queue_schema)
+        queue = await PgBoss.attach(pool, schema=settings.queue_schema)
+        yield App(settings, dsn, pool, queue, JobDesk(pool, queue))
+
+
+@asynccontextmanager
+async def open_bare_pool(
+    settings: Settings, *, role: str, say: Callable[[str], None] = lambda _line: None
+) -> AsyncIterator[Pool]:
+    """Connect without asking what is in the database: for `migrate` and `doctor`."""
+    async with AsyncExitStack() as stack:
+        dsn, _ = await _database(settings, stack, say)
+        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE)
+        stack.push_async_callback(_close_pool, pool)
+        yield pool
+
+
+async def install(pool: Pool, settings: Settings) -> list[Migration]:
+    """Create or bring up to date: the queue's schema (only where there is none), our tables, the queues."""
+    queue = await PgBoss.install(pool, schema=settings.queue_schema)
+    applied = await migrate(pool, queue_schema=settings.queue_schema)
+    await ensure_queues(queue, settings)
+    return applied
+
+
+async def ensure_queues(queue: PgBoss, settings: Settings) -> None:
+    for name in settings.queues:
+        if await queue.get_queue(name) is None:
+            await queue.create_queue(
+                name,
+                notify=True,
+                retry_limit=settings.max_attempts - 1,
+                retry_delay=RETRY_DELAY_SECONDS,
+                retry_backoff=True,
+                retry_delay_max=RETRY_DELAY_MAX_SECONDS,
+                expire_in_seconds=EXPIRE_SECONDS,
+            )
+
+
+@asynccontextmanager
+async def open_worker(app: App) -> AsyncIterator[Supervisor]:
+    """A worker, ready to `run()`."""
+    settings = app.settings
+    metrics = Metrics()
+    active = ActiveJobs()
+    store = JobStore(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec)
+    worker_id = WorkerId(uuid4())
+    name = f"clipboss:{socket.gethostname()}:{os.getpid()}"
+    async with AsyncExitStack() as stack:
+        storage = await open_checked_storage(settings, stack)
+        scratch = Scratch(settings.scratch_dir, min_free_bytes=settings.scratch_min_free_mb * 2**20)
+        swept = await asyncio.to_thread(scratch.sweep)
+        if swept:
+            log.info("scratch_swept", directories=swept)
+        if settings.metrics_port is not None:
+            stack.callback(metrics.serve(settings.metrics_port).stop)
+        await ensure_queues(app.queue, settings)
+        stages = await _stages(settings, storage, stack)
+        executor = Executor(stages, store=store, scratch=scratch, metrics=metrics)
+        yield Supervisor(
+            dispatcher=Dispatcher(
+                store,
+                active,
+                executor.run,
+                queues=settings.queues,
+                worker_id=worker_id,
+                max_concurrency=settings.max_concurrency,
+                lease_holds_seconds=settings.lease_timeout_sec * HOLDS,
+                metrics=metrics,
+            ),
+            heartbeat=Heartbeat(
+                app.dsn,
+                store,
+                active,
+                name=f"{name}:beats",
+                timeout_seconds=settings.heartbeat_interval_sec,
+                metrics=metrics,
+            ),
+            recovery=RecoveryScanner(
+                StaleLeases(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec),
+                lease_seconds=settings.lease_timeout_sec,
+                metrics=metrics,
+            ),
+            progress=ProgressWriter(store, active),
+            active=active,
+            make_listener=lambda on_job, on_cancel, on_ready: Listener(
+                app.dsn,
+                name=f"{name}:listen",
+                channels={app.queue.channel: on_job, "worker_cancel": on_cancel},
+                on_ready=on_ready,
+            ),
+            pace=Pace(
+                poll_seconds=settings.poll_interval_sec,
+                heartbeat_seconds=settings.heartbeat_interval_sec,
+                recovery_seconds=settings.recovery_scan_interval_sec,
+                shutdown_seconds=settings.shutdown_timeout_sec,
+            ),
+        )
+
+
+async def open_checked_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
+    storage = open_storage(settings.artifacts_url, s3=_s3_options(settings))
+    stack.push_async_callback(storage.close)
+    await storage.check()
+    return storage
+
+
+async def _stages(settings: Settings, storage: Storage, stack: AsyncExitStack) -> list[Stage]:
+    gateway = await stack.enter_async_context(Gateway())
+    s3 = S3Connection(_s3_options(settings))
+    stack.push_async_callback(s3.close)
+    spool = Spool(settings.scratch_dir.absolute() / "spool", SPOOL_MAX_BYTES)
+    sources = SourceCatalog(
+        [
+            HttpSource(gateway, policy=AddressPolicy(allow_private=settings.allow_private_sources), spool=spool),
+            S3Source(gateway, s3),
+            FileSource([root.absolute() for root in settings.local_source_roots]),
+        ]
+    )
+    recognizer = open_recognizer(settings.asr_engine)
+    stack.push_async_callback(recognizer.close)
+    ffmpeg = await asyncio.to_thread(find_ffmpeg, settings.ffmpeg)
+    cutter = Cutter(ffmpeg, limits=Limits(settings.clip_timeout_sec, stall_seconds=STALL_SECONDS))
+    return [
+        Resolve(sources),
+        Clip(cutter, storage),
+        Upload(storage),
+        Asr(cutter, recognizer, storage),
+        Finalize(storage),
+    ]
+
+
+def _s3_options(settings: Settings) -> S3Options:
+    secret, session = settings.aws_secret_access_key, settings.aws_session_token
+    return S3Options(
+        endpoint_url=settings.s3_endpoint_url,
+        region=settings.aws_region,
+        access_key_id=settings.aws_access_key_id,
+        secret_access_key=secret.get_secret_value() if secret else None,
+        session_token=session.get_secret_value() if session else None,
+    )
+
+
+async def _database(settings: Settings, stack: AsyncExitStack, say: Callable[[str], None]) -> tuple[str, bool]:
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value(), False
+    embedded = EmbeddedPostgres(settings.scratch_dir.absolute() / "postgres")
+    dsn = await embedded.start()
+    stack.push_async_callback(embedded.stop)
+    say(f"DATABASE_URL is not set: using the embedded PostgreSQL in {embedded.home}")
+    return dsn, True
+
+
+async def _close_pool(pool: Pool) -> None:
+    """A database that is away must not hold up the exit."""
+    try:
+        await asyncio.wait_for(pool.close(), 3)
+    except TimeoutError:
+        pool.terminate()

@@ -1,0 +1,22 @@
+-- Renew leases, all of a worker's in one statement; $1 = queues, $2 = ids, $3 = lease tokens, $4 = retry counts; returns for each job whether it is still held, and whether somebody wants it cancelled.
+WITH held AS (
+    SELECT * FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::int[]) AS held (queue, id, token, retry_count)
+), touched AS (
+    UPDATE {queue}.job AS job
+    SET heartbeat_on = now()
+    FROM held
+    WHERE job.name = held.queue AND job.id = held.id AND job.state = 'active' AND job.retry_count = held.retry_count
+    RETURNING job.id
+), renewed AS (
+    UPDATE worker.jobs AS mine
+    SET last_heartbeat_at = clock_timestamp()
+    FROM held JOIN touched USING (id)
+    WHERE mine.id = held.id AND mine.lease_token = held.token AND mine.status = 'processing'
+    RETURNING mine.id, mine.cancel_requested_at
+)
+SELECT held.id,
+       renewed.id IS NOT NULL AS is_held,
+       renewed.cancel_requested_at IS NOT NULL OR coalesce(job.state = 'cancelled', false) AS is_cancelled
+FROM held
+LEFT JOIN renewed USING (id)
+LEFT JOIN {queue}.job AS job ON job.name = held.queue AND job.id = held.id

@@ -1,0 +1,76 @@
+"""The jobs this process holds right now, and how each can be told to stop."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from worker.domain.job import Attempt, JobId, Lease
+from worker.domain.outcome import Cancelled, HandedBack, LeaseLost
+
+StopReason = Cancelled | HandedBack | LeaseLost
+
+
+@dataclass(eq=False, slots=True)
+class ActiveJob:
+    attempt: Attempt
+    #: monotonic time before the last confirmed beat (at first: before the acquire)
+    renewed_at: float
+    #: how long after that the lease holds, with a margin for stopping in time
+    holds_seconds: float
+    task: asyncio.Task[None] | None = None
+    stop_reason: StopReason | None = None
+    #: 0 … 1 over all stages
+    progress: float = 0.0
+    timings_ms: dict[str, int] = field(default_factory=dict)
+    #: the work is over and its outcome is being written; stopping can change nothing any more
+    is_recording: bool = False
+
+    @property
+    def lease(self) -> Lease:
+        return self.attempt.lease
+
+    @property
+    def deadline(self) -> float:
+        """Monotonic time at which we must assume that the lease is gone."""
+        return self.renewed_at + self.holds_seconds
+
+    @property
+    def is_expired(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    def stop(self, reason: StopReason) -> None:
+        """Interrupt the work; the first reason counts."""
+        if self.stop_reason is None and not self.is_recording and self.task is not None:
+            self.stop_reason = reason
+            self.task.cancel()
+
+
+class ActiveJobs:
+    def __init__(self) -> None:
+        self._jobs: dict[JobId, ActiveJob] = {}
+        self._emptied = asyncio.Event()
+        self._emptied.set()
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[ActiveJob]:
+        return iter(list(self._jobs.values()))
+
+    def get(self, job_id: JobId) -> ActiveJob | None:
+        return self._jobs.get(job_id)
+
+    def add(self, job: ActiveJob) -> None:
+        self._jobs[job.attempt.job_id] = job
+        self._emptied.clear()
+
+    def remove(self, job: ActiveJob) -> None:
+        # The same job may have been acquired anew while a lost attempt was still being cleaned up.
+        if self._jobs.get(job.attempt.job_id) is job:
+            del self._jobs[job.attempt.job_id]
+        if not self._jobs:
+            self._emptied.set()
+
+    async def wait_empty(self) -> None:
+        await self._emptied.wait()

@@ -1,0 +1,122 @@
+"""Runs one acquired job: through its stages, to an outcome, to a step, into the database."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import assert_never
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from worker.domain.decide import Drop, Finish, GiveUp, MarkCancelled, Release, Requeue, Step, decide
+from worker.domain.outcome import Done, Failed, LeaseLost, Outcome
+from worker.errors import JobError, JobTimeout
+from worker.errors import LeaseLost as LeaseLostError
+from worker.jobs.store import JobStore
+from worker.runtime.active import ActiveJob
+from worker.runtime.classify import classify
+from worker.runtime.persist import persist
+from worker.runtime.scratch import Scratch
+from worker.runtime.with_stage import StageReport, with_stage
+from worker.stages.base import Stage, Work
+from worker.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+#: we stop a job ourselves this long before pg-boss's supervisor would take it away
+TIME_LIMIT_MARGIN_SECONDS = 2.0
+
+
+class Executor:
+    def __init__(self, stages: Sequence[Stage], *, store: JobStore, scratch: Scratch, metrics: Metrics) -> None:
+        self._stages = stages
+        self._store = store
+        self._scratch = scratch
+        self._metrics = metrics
+
+    async def run(self, job: ActiveJob) -> None:
+        """Never raises for a reason that lies in the job."""
+        started = time.monotonic()
+        with bound_contextvars(job_id=str(job.attempt.job_id), attempt=job.attempt.number):
+            outcome = await self._attempt(job)
+            job.is_recording = True
+            step = decide(job.attempt, outcome)
+            await self._record(job, step)
+            self._tell(job, step, time.monotonic() - started)
+
+    async def _attempt(self, job: ActiveJob) -> Outcome:
+        limit = asyncio.timeout(max(1.0, job.attempt.expire_seconds - TIME_LIMIT_MARGIN_SECONDS))
+        try:
+            async with limit:
+                return Done(await self._run_stages(job))
+        except LeaseLostError:
+            return LeaseLost()
+        except asyncio.CancelledError:
+            if job.stop_reason is None:
+                raise
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()  # what follows is the orderly end, not part of what was cancelled
+            return job.stop_reason
+        except Exception as exc:  # noqa: BLE001 - whatever went wrong becomes the attempt's outcome
+            if limit.expired():
+                return Failed(JobTimeout(f"the job took longer than its limit of {job.attempt.expire_seconds} s"))
+            return Failed(classify(exc))
+
+    async def _run_stages(self, job: ActiveJob) -> dict[str, object]:
+        report = StageReport(job, self._store)
+        async with self._scratch.room_for(job.lease) as scratch, AsyncExitStack() as resources:
+            work = Work(job.attempt.job_id, job.attempt.spec, scratch, report, resources)
+            for stage in self._stages:
+                async with with_stage(job, stage.name, report=report, metrics=self._metrics):
+                    await stage.run(work)
+        return {**work.result, "timings_ms": dict(job.timings_ms)}
+
+    async def _record(self, job: ActiveJob, step: Step) -> None:
+        """An error here is not an error of the job: the write is repeated until the lease is over."""
+        try:
+            await persist(job, lambda: self._write(job, step))
+        except LeaseLostError as exc:
+            self._metrics.lease_lost.inc()
+            log.warning("lease_lost", reason=str(exc))
+
+    async def _write(self, job: ActiveJob, step: Step) -> None:
+        match step:
+            case Finish(result):
+                await self._store.finish(job.lease, result)
+            case Requeue(error):
+                await self._store.requeue(job.lease, error)
+            case GiveUp(error):
+                await self._store.give_up(job.lease, error)
+            case MarkCancelled():
+                await self._store.mark_cancelled(job.lease)
+            case Release():
+                await self._store.release([job.lease])
+            case Drop():
+                self._metrics.lease_lost.inc()
+            case _:
+                assert_never(step)
+
+    def _tell(self, job: ActiveJob, step: Step, seconds: float) -> None:
+        outcome, error = _words(step)
+        self._metrics.job_duration.labels(queue=job.attempt.queue, outcome=outcome).observe(seconds)
+        if isinstance(step, Requeue):
+            self._metrics.retry_attempts.labels(code=step.error.code).inc()
+        detail = {"code": error.code, "error": str(error)} if error else {}
+        log.info("job_ended", outcome=outcome, seconds=round(seconds, 3), queue=job.attempt.queue, **detail)
+
+
+def _words(step: Step) -> tuple[str, JobError | None]:
+    match step:
+        case Finish():
+            return "done", None
+        case Requeue(error):
+            return "retried", error
+        case GiveUp(error):
+            return "failed", error
+        case MarkCancelled():
+            return "cancelled", None
+        case Release():
+            return "handed_back", None
+        case Drop():
+            return "dropped", None

@@ -1,0 +1,80 @@
+"""Keeps the leases of running jobs alive, and hears what must stop."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import asyncpg
+import structlog
+
+from worker.db.pool import open_connection
+from worker.domain.job import Lease
+from worker.domain.outcome import Cancelled, LeaseLost
+from worker.jobs.store import BeatAnswer, JobStore
+from worker.runtime.active import ActiveJobs
+from worker.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+
+class Heartbeat:
+    """One statement for all jobs, on a connection of its own: beats never queue behind other work."""
+
+    def __init__(
+        self,
+        dsn: str,
+        store: JobStore,
+        active: ActiveJobs,
+        *,
+        name: str,
+        timeout_seconds: float,
+        metrics: Metrics,
+    ) -> None:
+        self._dsn = dsn
+        self._store = store
+        self._active = active
+        self._name = name
+        self._timeout_seconds = timeout_seconds
+        self._metrics = metrics
+        self._connection: asyncpg.Connection[asyncpg.Record] | None = None
+
+    async def run_once(self) -> None:
+        jobs = [job for job in self._active if job.stop_reason is None]
+        if not jobs:
+            return
+        # The lease is counted from before the statement: what is confirmed was true then at the latest.
+        before = time.monotonic()
+        answer = await self._beat([job.lease for job in jobs])
+        self._metrics.heartbeats.inc()
+        for job in jobs:
+            if job.lease.job_id in answer.cancelled:
+                job.stop(Cancelled())
+            elif job.lease.job_id in answer.lost:
+                log.warning("lease_lost", job_id=str(job.lease.job_id))
+                job.stop(LeaseLost())
+            else:
+                job.renewed_at = before
+
+    async def stop_expired(self) -> None:
+        """Self-fencing: a job whose lease we could not renew in time is stopped here before it can start elsewhere."""
+        for job in self._active:
+            if job.is_expired and job.stop_reason is None and not job.is_recording:
+                log.error("lease_expired", job_id=str(job.lease.job_id))
+                job.stop(LeaseLost())
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+
+    async def _beat(self, leases: Sequence[Lease]) -> BeatAnswer:
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                if self._connection is None or self._connection.is_closed():
+                    self._connection = await open_connection(self._dsn, name=self._name)
+                return await self._store.beat(leases, connection=self._connection)
+        except BaseException:
+            # Whatever state it is in now, the next beat starts on a fresh one.
+            self._metrics.heartbeat_failures.inc()
+            await self.close()
+            raise

@@ -1,0 +1,129 @@
+"""Every setting by its environment name; the environment wins over `.env`, which wins over the defaults."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from dotenv import dotenv_values
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from worker.errors import ConfigError
+
+Names = Annotated[tuple[str, ...], NoDecode]
+Paths = Annotated[tuple[Path, ...], NoDecode]
+PositiveInt = Annotated[int, Field(ge=1)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_file=".env", extra="ignore", case_sensitive=False, env_ignore_empty=True)
+
+    #: PostgreSQL; unset = an embedded server under SCRATCH_DIR
+    database_url: SecretStr | None = None
+    #: schema of the pg-boss tables
+    queue_schema: Annotated[str, Field(min_length=1, max_length=50)] = "pgboss"
+    #: queues this worker takes jobs from, comma-separated
+    queues: Names = ("clip", "clip.page")
+    #: jobs at once
+    max_concurrency: Annotated[int, Field(ge=1, le=1000)] = 2
+    #: how often to look for work when nobody rings
+    poll_interval_sec: PositiveFloat = 2.0
+    heartbeat_interval_sec: PositiveFloat = 10.0
+    #: a job whose worker has not been heard of for this long is given to another
+    lease_timeout_sec: PositiveFloat = 45.0
+    recovery_scan_interval_sec: PositiveFloat = 15.0
+    #: attempts of a job, for queues that the worker creates
+    max_attempts: PositiveInt = 3
+    #: how long running jobs may take to finish after SIGTERM
+    shutdown_timeout_sec: Annotated[float, Field(ge=0)] = 30.0
+
+    #: working files, the embedded database, local artifacts
+    scratch_dir: Path = Path("scratch")
+    #: bytes that must stay free on the scratch disk
+    scratch_min_free_mb: Annotated[int, Field(ge=0)] = 200
+    #: file:///directory or s3://bucket/prefix; unset = SCRATCH_DIR/artifacts
+    storage_url: str | None = None
+    s3_endpoint_url: str | None = None
+    aws_region: str = "us-east-1"
+    aws_access_key_id: str | None = None
+    aws_secret_access_key: SecretStr | None = None
+    aws_session_token: SecretStr | None = None
+
+    #: ffmpeg binary; unset = on PATH, else the one that comes with the package
+    ffmpeg: str | None = None
+    clip_timeout_sec: PositiveFloat = 3600.0
+    ytdlp_timeout_sec: PositiveFloat = 60.0
+    #: moonshine or none
+    asr_engine: str = "moonshine"
+    asr_url: str | None = None
+    asr_model: str | None = None
+    page_threshold_sec: PositiveFloat = 900.0
+    page_sec: PositiveFloat = 120.0
+
+    #: let http(s) sources be on private and loopback addresses
+    allow_private_sources: bool = False
+    #: directories that file:// sources may lie in, comma-separated
+    local_source_roots: Paths = ()
+
+    web_host: str = "127.0.0.1"
+    web_port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    api_token: SecretStr | None = None
+    #: port of the Prometheus endpoint; unset = none
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    log_format: Literal["console", "json"] = "console"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("queues", "local_source_roots", mode="before")
+    @classmethod
+    def _split_commas(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("log_level", "log_format", mode="before")
+    @classmethod
+    def _lower(cls, value: Any) -> Any:
+        return value.lower() if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _beats_fit_into_the_lease(self) -> Self:
+        # One lost beat must not cost the lease.
+        if self.heartbeat_interval_sec * 2 > self.lease_timeout_sec:
+            raise ValueError("HEARTBEAT_INTERVAL_SEC must be at most half of LEASE_TIMEOUT_SEC")
+        if not self.queues:
+            raise ValueError("QUEUES must name at least one queue")
+        return self
+
+    @property
+    def artifacts_url(self) -> str:
+        return self.storage_url or (self.scratch_dir.absolute() / "artifacts").as_uri()
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Settings from the environment and `.env`; ConfigError names what is wrong with which setting."""
+    _refuse_misspelt(Path(".env"))
+    try:
+        return Settings(**overrides)
+    except ValidationError as exc:
+        raise ConfigError("; ".join(_problems(exc))) from None
+
+
+def _problems(exc: ValidationError) -> list[str]:
+    problems = []
+    for error in exc.errors(include_url=False, include_context=False, include_input=False):
+        message = error["msg"].removeprefix("Value error, ")
+        name = str(error["loc"][0]).upper() if error["loc"] else ""
+        problems.append(f"{name}: {message}" if name else message)
+    return problems
+
+
+def _refuse_misspelt(env_file: Path) -> None:
+    """A misspelt name would be ignored in silence; one that resembles none of ours is somebody else's."""
+    if not env_file.is_file():
+        return
+    known = [name.upper() for name in Settings.model_fields]
+    for name in dotenv_values(env_file):
+        close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.85)
+        if close and name.upper() not in known:
+            raise ConfigError(f"{env_file}: unknown setting {name}; did you mean {close[0]}?")

@@ -1,0 +1,103 @@
+"""s3:// sources, signed by the worker: children and their command lines see neither keys nor signed URLs."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from worker.errors import (
+    InvalidRequest,
+    JobError,
+    SourceForbidden,
+    SourceNotFound,
+    SourceUnsupported,
+    UpstreamFailure,
+)
+from worker.s3 import S3Connection, S3Problem, explain
+from worker.sources.base import OpenedSource
+from worker.sources.gateway import Gateway
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+    from types_boto3_s3.type_defs import GetObjectOutputTypeDef, HeadObjectOutputTypeDef
+
+_CHUNK_BYTES = 256 * 1024
+
+
+class S3Source:
+    schemes = frozenset({"s3"})
+
+    def __init__(self, gateway: Gateway, connection: S3Connection) -> None:
+        self._gateway = gateway
+        self._connection = connection
+
+    @asynccontextmanager
+    async def open(self, url: str) -> AsyncIterator[OpenedSource]:
+        bucket, key = _location(url)
+        label = f"s3://{bucket}/{key}"
+
+        def head(client: "S3Client") -> "HeadObjectOutputTypeDef":
+            return client.head_object(Bucket=bucket, Key=key)
+
+        try:
+            found = await self._connection.call(head)
+        except (ClientError, BotoCoreError) as exc:
+            raise _translate(exc, bucket, label) from exc
+        if found["ContentLength"] == 0:
+            raise SourceUnsupported(f"{label} is empty (0 bytes)")
+        reader = S3RangeReader(self._connection, bucket, key, head=found)
+        async with self._gateway.publish(reader, label=label) as opened:
+            yield opened
+
+
+class S3RangeReader:
+    def __init__(self, connection: S3Connection, bucket: str, key: str, *, head: "HeadObjectOutputTypeDef") -> None:
+        self.size_bytes = head["ContentLength"]
+        self.etag: str | None = head["ETag"]
+        self._connection = connection
+        self._bucket = bucket
+        self._key = key
+
+    async def read(self, start: int, end: int) -> AsyncGenerator[bytes, None]:
+        label = f"s3://{self._bucket}/{self._key}"
+
+        def get(client: "S3Client") -> "GetObjectOutputTypeDef":
+            return client.get_object(
+                Bucket=self._bucket, Key=self._key, Range=f"bytes={start}-{end - 1}", IfMatch=self.etag or "*"
+            )
+
+        try:
+            body = (await self._connection.call(get))["Body"]
+            missing = end - start
+            try:
+                while missing > 0:
+                    chunk = await self._connection.call(lambda _: body.read(_CHUNK_BYTES))
+                    if not chunk:
+                        raise UpstreamFailure(f"{label} ended {missing} bytes early")
+                    missing -= len(chunk)
+                    yield chunk
+            finally:
+                body.close()
+        except (ClientError, BotoCoreError) as exc:
+            raise _translate(exc, self._bucket, label) from exc
+        except OSError as exc:
+            raise UpstreamFailure(f"{label}: the connection broke off ({type(exc).__name__})") from exc
+
+
+def _location(url: str) -> tuple[str, str]:
+    # taken literally, as all S3 tools do: '%', '?' and '#' are characters of the key
+    bucket, _, key = url.partition("://")[2].partition("/")
+    if not bucket or not key:
+        raise InvalidRequest("an S3 source is written s3://bucket/key")
+    return bucket, key
+
+
+def _translate(error: ClientError | BotoCoreError, bucket: str, label: str) -> JobError:
+    problem, sentence = explain(error, bucket)
+    message = f"{label}: {sentence}"
+    if problem in {S3Problem.NO_KEY, S3Problem.NO_BUCKET}:
+        return SourceNotFound(message)
+    if problem is S3Problem.DENIED:
+        return SourceForbidden(message)
+    return UpstreamFailure(message)

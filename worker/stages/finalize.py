@@ -1,0 +1,36 @@
+"""Finalize: check that every artifact is really there, and put the result together."""
+
+from dataclasses import asdict
+
+from worker.domain.job import StageName
+from worker.errors import StorageUploadFailed
+from worker.stages.base import Work
+from worker.storage.base import Storage
+
+
+class Finalize:
+    name = StageName.FINALIZE
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    async def run(self, work: Work) -> None:
+        for artifact in work.artifacts.values():
+            stored = await self._storage.head(artifact.key)
+            if stored is None or stored.sha256 != artifact.sha256:
+                raise StorageUploadFailed(
+                    f"{artifact.kind} is not in storage any more as it was put there ({artifact.url})"
+                )
+        clip = work.clip
+        work.result = {
+            "mode": clip.mode,
+            "start": round(clip.start_seconds, 6),
+            "end": round(clip.end_seconds, 6),
+            "duration_ms": round(clip.duration_seconds * 1000),
+            "frames": clip.frames,
+            "frames_reencoded": clip.frames_reencoded,
+            "artifacts": [asdict(artifact) for artifact in work.artifacts.values()],
+            "transcript": work.transcript.text if work.transcript else None,
+            "language": work.transcript.language if work.transcript else None,
+            "metadata": work.resolved.request.metadata,
+        }
