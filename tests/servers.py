@@ -142,10 +142,11 @@ class RangeServer:
     requests: list[tuple[str, str | None]] = field(default_factory=list)
     #: bytes of bodies written so far
     bytes_sent: int = 0
+    host: str = "127.0.0.1"
     port: int = 0
 
     def url(self, name: str) -> str:
-        return f"http://127.0.0.1:{self.port}/{name}"
+        return f"http://{self.host}:{self.port}/{name}"
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.requests.append((request.path_qs, request.headers.get("Range")))
@@ -193,14 +194,14 @@ class RangeServer:
 
 @asynccontextmanager
 async def range_server(root: Path, **knobs: object) -> AsyncIterator[RangeServer]:
-    """An HTTP origin on 127.0.0.1; `knobs` are fields of RangeServer."""
+    """An HTTP origin on loopback; `knobs` are fields of RangeServer."""
     server = RangeServer(root, **knobs)  # type: ignore[arg-type]
     app = web.Application()
     app.router.add_get("/{name:.*}", server.answer)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.TCPSite(runner, server.host, 0).start()
         server.port = runner.addresses[0][1]
         yield server
     finally:

@@ -83,7 +83,7 @@ def audio_clip(binary: Path, source: ClipInput, wanted: ClipRange, output: Path,
 
 def copy_clip(binary: Path, source: ClipInput, wanted: ClipRange, output: Path) -> list[str]:
     """Packets as they are. `wanted` must start on a keyframe, or earlier pictures stay hidden in the file."""
-    opened = ffmpeg.input(source.url, **_reading(source), ss=_seconds(wanted.start_seconds))
+    opened = ffmpeg.input(source.url, **_reading(source), **_from(wanted.start_seconds))
     streams, options = [], dict[str, Any]()
     if (video := source.probe.video) is not None:
         streams.append(opened[_selector("v", video.index)])
@@ -108,7 +108,7 @@ def copy_clip(binary: Path, source: ClipInput, wanted: ClipRange, output: Path) 
 def poster(binary: Path, clip: Path, output: Path, *, at_seconds: float) -> list[str]:
     """One JPEG of the picture shown at `at_seconds`, with square pixels and at most 1280 wide."""
     picture = (
-        ffmpeg.input(f"file:{clip}", **_reading_own(), ss=_seconds(at_seconds))["v:0"]
+        ffmpeg.input(f"file:{clip}", **_reading_own(), **_from(at_seconds))["v:0"]
         .filter("scale", w=f"trunc(min({POSTER_WIDTH},iw*sar)/2)*2", h="trunc(ow/dar/2)*2")
         .filter("setsar", 1)
         .filter("format", "yuvj420p")
@@ -193,7 +193,7 @@ def _x264(encoding: Encoding, duration_seconds: float) -> dict[str, Any]:
         "enc_time_base": f"1/{TICKS_PER_SECOND}",
         "video_track_timescale": TICKS_PER_SECOND,
         # a still picture's last frame would be shown beyond the end, for as long as the source shows it
-        "bsf:v": f"setts=duration='min(DURATION,{start_tick(duration_seconds)}-PTS)'",
+        "bsf:v": f"setts=pts=PTS:dts=DTS:duration='min(DURATION,{start_tick(duration_seconds)}-PTS)'",
     }
 
 
@@ -204,13 +204,13 @@ def _aac(audio: AudioStream, encoding: Encoding) -> dict[str, Any]:
 
 def _seek(source: ClipInput, first_seconds: float) -> Any:
     preroll = PREROLL_UNINDEXED_SECONDS if source.probe.format == "mpegts" else PREROLL_SECONDS
-    return ffmpeg.input(
-        source.url,
-        **_reading(source),
-        ss=_seconds(max(0.0, first_seconds - preroll)),
-        # the filters cut: ffmpeg's own trimming rounds to the stream's clock and counts from the first frame met
-        noaccurate_seek=None,
-    )
+    # the filters cut: ffmpeg's own trimming rounds to the stream's clock and counts from the first frame it meets
+    return ffmpeg.input(source.url, **_reading(source), **_from(first_seconds - preroll), noaccurate_seek=None)
+
+
+def _from(seconds: float) -> dict[str, Any]:
+    # even a seek to 0 may skip packets
+    return {"ss": _seconds(seconds)} if seconds > 0 else {}
 
 
 def _reading(source: ClipInput) -> dict[str, Any]:

@@ -3,19 +3,20 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from worker.domain.media import ClipFile, ClipRange, Mode, Probe
 from worker.errors import OutputCorrupt, SourceUnsupported
 from worker.media import argv
-from worker.media.expectation import expect_copy, expect_exact
+from worker.media.expectation import expect_copy, expect_exact, first_frame_by
 from worker.media.failure import complaint_of, failure_of
-from worker.media.keyframes import keyframe_before
+from worker.media.keyframes import frame_shown_at, keyframe_before
 from worker.media.process import ChildResult, Limits, run_child
 from worker.media.progress import ProgressThrottle
 from worker.media.source import ReadableSource
-from worker.media.verify import ClipFacts, ExpectedClip, verify_clip
+from worker.media.verify import ClipFacts, verify_clip
 
 #: gets the fraction of the work that is done, 0 to 1
 OnProgress = Callable[[float], None]
@@ -48,16 +49,16 @@ class Cutter:
         span = ClipRange(wanted.start_seconds, min(wanted.end_seconds, probe.duration_seconds))
         if used is Mode.COPY:
             span = ClipRange(await keyframe_before(source, probe, span.start_seconds), span.end_seconds)
-        given = argv.ClipInput(source.input, source.protocols, probe)
-        command = self._command(given, span, work_path, mode=used, max_height=max_height)
-        result = await run_child(
-            command, limits=self._limits, on_progress=_throttled(on_progress, span.duration_seconds)
-        )
-        # the source knows best why it could not be read
-        if failure := source.failure() or failure_of(result, self._limits):
-            raise failure
-        facts = await _verified(work_path, _expectation(used, probe, span), result)
-        return _clip_file(work_path, used, span, facts)
+        order = _Order(source, probe, span, used, max_height, work_path)
+        report = _throttled(on_progress, span.duration_seconds)
+        facts = await self._attempt(order, report)
+        if _opens_late(order, facts):
+            # nothing moves at the start, as in a screen recording: open with the frame that is still on display
+            held = await frame_shown_at(source, probe, span.start_seconds)
+            facts = await self._attempt(replace(order, held_seconds=held), report)
+            if _opens_late(order, facts):
+                raise OutputCorrupt(f"{work_path.name} shows no picture before {facts.first_frame_seconds:.3f} s")
+        return _clip_file(order, facts)
 
     async def make_poster(self, clip: ClipFile, path: Path, *, at_seconds: float) -> bool:
         """Write a JPEG of the picture at `at_seconds`; False when the clip has none to show."""
@@ -82,18 +83,43 @@ class Cutter:
         if failure := failure_of(result, self._limits):
             raise failure
 
-    def _command(
-        self, given: argv.ClipInput, span: ClipRange, output: Path, *, mode: Mode, max_height: int | None
-    ) -> list[str]:
-        match mode:
+    async def _attempt(self, order: "_Order", report: OnProgress | None) -> ClipFacts:
+        result = await run_child(self._command(order), limits=self._limits, on_progress=report)
+        # the source knows best why it could not be read
+        if failure := order.source.failure() or failure_of(result, self._limits):
+            raise failure
+        return await _verified(order, result)
+
+    def _command(self, order: "_Order") -> list[str]:
+        given = argv.ClipInput(order.source.input, order.source.protocols, order.probe)
+        match order.mode:
             case Mode.COPY:
-                return argv.copy_clip(self._ffmpeg, given, span, output)
+                return argv.copy_clip(self._ffmpeg, given, order.span, order.path)
             case Mode.AUDIO:
-                return argv.audio_clip(self._ffmpeg, given, span, output, encoding=self._encoding)
+                return argv.audio_clip(self._ffmpeg, given, order.span, order.path, encoding=self._encoding)
             case _:
                 return argv.exact_clip(
-                    self._ffmpeg, given, span, output, max_height=max_height, encoding=self._encoding
+                    self._ffmpeg,
+                    given,
+                    order.span,
+                    order.path,
+                    max_height=order.max_height,
+                    encoding=self._encoding,
+                    held_seconds=order.held_seconds,
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """One clip to cut, with everything decided."""
+
+    source: ReadableSource
+    probe: Probe
+    span: ClipRange
+    mode: Mode
+    max_height: int | None
+    path: Path
+    held_seconds: float | None = None
 
 
 def effective_mode(mode: Mode, probe: Probe, *, label: str) -> Mode:
@@ -105,15 +131,14 @@ def effective_mode(mode: Mode, probe: Probe, *, label: str) -> Mode:
     return Mode.AUDIO if mode is Mode.AUDIO or probe.video is None else Mode.EXACT
 
 
-def _expectation(mode: Mode, probe: Probe, span: ClipRange) -> ExpectedClip:
-    if mode is Mode.COPY:
-        return expect_copy(probe, span)
-    return expect_exact(probe, span, has_video=mode is Mode.EXACT)
-
-
-async def _verified(path: Path, expected: ExpectedClip, result: ChildResult) -> ClipFacts:
+async def _verified(order: _Order, result: ChildResult) -> ClipFacts:
+    expected = (
+        expect_copy(order.probe, order.span)
+        if order.mode is Mode.COPY
+        else expect_exact(order.probe, order.span, has_video=order.mode is Mode.EXACT)
+    )
     try:
-        return await verify_clip(path, expected)
+        return await verify_clip(order.path, expected)
     except OutputCorrupt as exc:
         # exit code 0 after a broken source: name the cause, not what it led to
         if complaint := complaint_of(result):
@@ -121,18 +146,24 @@ async def _verified(path: Path, expected: ExpectedClip, result: ChildResult) -> 
         raise
 
 
-def _clip_file(path: Path, mode: Mode, span: ClipRange, facts: ClipFacts) -> ClipFile:
-    copied_end = span.start_seconds + facts.duration_seconds
+def _opens_late(order: _Order, facts: ClipFacts) -> bool:
+    if order.mode is not Mode.EXACT or facts.first_frame_seconds is None:
+        return False
+    return facts.first_frame_seconds > first_frame_by(order.probe, order.span)
+
+
+def _clip_file(order: _Order, facts: ClipFacts) -> ClipFile:
+    copied_end = order.span.start_seconds + facts.duration_seconds
     return ClipFile(
-        path=path,
-        mode=mode,
+        path=order.path,
+        mode=order.mode,
         duration_seconds=facts.duration_seconds,
-        start_seconds=span.start_seconds,
-        end_seconds=copied_end if mode is Mode.COPY else span.end_seconds,
+        start_seconds=order.span.start_seconds,
+        end_seconds=copied_end if order.mode is Mode.COPY else order.span.end_seconds,
         has_video=facts.has_video,
         has_audio=facts.has_audio,
         frames=facts.frames,
-        frames_reencoded=facts.frames if mode is Mode.EXACT else 0,
+        frames_reencoded=facts.frames if order.mode is Mode.EXACT else 0,
     )
 
 

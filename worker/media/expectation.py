@@ -43,7 +43,7 @@ def expect_copy(probe: Probe, wanted: ClipRange) -> ExpectedClip:
 
 
 def first_frame_by(probe: Probe, wanted: ClipRange) -> float:
-    """When, in seconds of the clip, a picture must be on display: late only where the source's video starts late."""
+    """When in the clip a picture must be on display: late only where the source's video starts late."""
     late = max(0.0, probe.video.start_seconds - wanted.start_seconds) if probe.video is not None else 0.0
     return late + max(2 * _frame_seconds(probe), FIRST_FRAME_SECONDS)
 

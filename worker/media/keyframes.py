@@ -16,6 +16,8 @@ from worker.media.timeline import MARGIN_SECONDS
 
 #: containers without an index (MPEG-TS) land in the middle of a group of pictures, so the search goes back further
 BACK_SECONDS: Final = (0.0, 4.0, 16.0, 64.0, float("inf"))
+#: a seek to the very start may land behind the first keyframe, because that is decoded before it is shown
+BEFORE_ALL_SECONDS: Final = -1.0
 
 
 async def keyframe_before(source: ReadableSource, probe: Probe, seconds: float) -> float:
@@ -31,14 +33,12 @@ async def frame_shown_at(source: ReadableSource, probe: Probe, seconds: float) -
     return await asyncio.to_thread(_last_before, source, probe, seconds, keyframes_only=False)
 
 
-def _last_before(
-    source: ReadableSource, probe: Probe, seconds: float, *, keyframes_only: bool
-) -> float | None:
+def _last_before(source: ReadableSource, probe: Probe, seconds: float, *, keyframes_only: bool) -> float | None:
     with open_source(source) as container:
         for back in BACK_SECONDS:
             times = [
                 shown
-                for shown, is_keyframe in _packets(container, probe, max(0.0, seconds - back), seconds)
+                for shown, is_keyframe in _packets(container, probe, max(BEFORE_ALL_SECONDS, seconds - back), seconds)
                 if is_keyframe or not keyframes_only
             ]
             if times:

@@ -1,4 +1,4 @@
-"""Reads docker-compose.yml without a YAML library: the plain subset it is written in, and a refusal of anything else."""
+"""Reads docker-compose.yml without a YAML library: the plain subset it is written in, nothing else."""
 
 import json
 import re

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -123,6 +122,13 @@ def test_named_volumes_are_declared(compose: dict[str, Any]) -> None:
     assert used == set(compose["volumes"])
 
 
+ANNOUNCE_SLEEP = """
+import time
+sleep = time.sleep
+time.sleep = lambda seconds: (print("waiting", flush=True), sleep(seconds))
+"""
+
+
 class LateS3(BaseHTTPRequestHandler):
     """Answers as S3 does: the bucket is made once, and is ours from then on."""
 
@@ -152,11 +158,12 @@ def test_bucket_service_waits_for_the_server_and_may_run_twice(compose: dict[str
         # One refusal a try, so that it is the script that waits.
         "AWS_MAX_ATTEMPTS": "1",
     }
-    command = [sys.executable, "-c", script]
+    command = [sys.executable, "-c", ANNOUNCE_SLEEP + script]
 
-    first = subprocess.Popen(command, env=environment)
-    time.sleep(2)  # bound but not listening: whoever connects is refused
-    assert first.poll() is None
+    first = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert first.stdout is not None
+    # Bound but not listening: whoever connects is refused.
+    assert first.stdout.readline() == "waiting\n"
     server.server_activate()
     answering = threading.Thread(target=server.serve_forever)
     answering.start()
@@ -165,6 +172,7 @@ def test_bucket_service_waits_for_the_server_and_may_run_twice(compose: dict[str
         assert subprocess.run(command, env=environment, timeout=15, check=False).returncode == 0
     finally:
         first.kill()
+        first.stdout.close()
         server.shutdown()
         answering.join()
         server.server_close()
