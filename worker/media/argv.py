@@ -142,7 +142,8 @@ def target_size(video: VideoStream, max_height: int | None) -> tuple[int, int]:
     if video.rotation % 180 == 90:
         width, height = height, width
     if max_height is not None and height > max_height:
-        width, height = round(width * max_height / height), max_height
+        limit = max(2, max_height - max_height % 2)
+        width, height = round(width * limit / height), limit
     return max(2, width - width % 2), max(2, height - height % 2)
 
 

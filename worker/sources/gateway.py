@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 
@@ -100,17 +100,21 @@ class _Publication:
         self._connections.add(transport)
         self._idle.clear()
         try:
-            return await self._serve(request)
-        except JobError as failure:
-            self.traffic.failure = self.traffic.failure or failure
-            transport.abort()
-            raise ConnectionResetError from failure
+            response, body = await self._begin(request)
+            try:
+                await self._send(response, body)
+            except (JobError, ConnectionError) as exc:
+                if isinstance(exc, JobError):
+                    self.traffic.failure = self.traffic.failure or exc
+                transport.abort()
+            return response
         finally:
             self._connections.discard(transport)
             if not self._connections:
                 self._idle.set()
 
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
+    async def _begin(self, request: web.Request) -> tuple[web.StreamResponse, ByteRange]:
+        """Send the head of the answer; what is left to send is its body."""
         if self.traffic.failure is not None:
             raise web.HTTPBadGateway
         size = self._reader.size_bytes
@@ -126,13 +130,11 @@ class _Publication:
         if wanted:
             response.headers["Content-Range"] = f"bytes {served.start}-{served.end - 1}/{size}"
         await response.prepare(request)
-        if request.method != "HEAD":
-            async with aclosing(self._read(served)) as chunks:
-                async for chunk in chunks:
-                    await response.write(chunk)
-                    self.traffic.bytes_served += len(chunk)
-        await response.write_eof()
-        return response
+        return response, ByteRange(0, 0) if request.method == "HEAD" else served
 
-    def _read(self, wanted: ByteRange) -> AsyncGenerator[bytes, None]:
-        return resumed(self._reader, wanted.start, wanted.end, delays=self._resume_delays)
+    async def _send(self, response: web.StreamResponse, body: ByteRange) -> None:
+        chunks = resumed(self._reader, body.start, body.end, delays=self._resume_delays)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                await response.write(chunk)
+                self.traffic.bytes_served += len(chunk)

@@ -143,7 +143,7 @@ def _explain_no_connection(cause: OSError, label: str) -> JobError:
 
 def _parse(url: str, label: str) -> URL:
     try:
-        target = URL(url)
+        target = _as_written(url)
     except ValueError as exc:
         raise InvalidRequest(f"{label} is not a valid URL") from exc
     if not target.host:
@@ -151,12 +151,17 @@ def _parse(url: str, label: str) -> URL:
     return target
 
 
+def _as_written(url: str) -> URL:
+    # yarl would tidy up the quoting (%2F becomes /), which breaks signatures over the query
+    return URL(url, encoded=url.isascii() and " " not in url)
+
+
 def _redirect_target(response: aiohttp.ClientResponse, label: str) -> URL:
     location = response.headers.get("Location")
     if not location:
         raise SourceUnsupported(f"{label} redirects to nowhere (HTTP {response.status} without Location)")
     try:
-        target = response.url.join(URL(location))
+        target = response.url.join(_as_written(location))
     except ValueError as exc:
         raise SourceUnsupported(f"{label} redirects to something that is no URL") from exc
     if target.scheme not in {"http", "https"} or not target.host:

@@ -1,0 +1,83 @@
+"""`submit`: send a job, and wait for it if asked to."""
+
+from typing import Any
+
+import click
+
+from worker.cli.command import DONE, Face, command, how_to_call
+from worker.cli.ending import tell_ending
+from worker.cli.present import describe
+from worker.cli.spec import build_spec, is_outside, parse_metadata, read_spec
+from worker.cli.watch import follow, open_view
+from worker.domain.job import JobId
+from worker.domain.media import Mode
+from worker.errors import ClipbossError
+from worker.settings import Settings
+
+
+@command("submit")
+@click.argument("source", required=False)
+@click.option("--start", metavar="TIME", help='Seconds or "hh:mm:ss.mmm"; the beginning if left out.')
+@click.option("--end", metavar="TIME", help="Likewise; the end if left out.")
+@click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How to cut.")
+@click.option("--max-height", type=int, metavar="PIXELS", help="Scale down to at most this height.")
+@click.option("--no-transcript", is_flag=True, help="Do not write down what is said.")
+@click.option("--language", metavar="CODE", help="What is spoken, such as en.")
+@click.option("--no-poster", is_flag=True, help="Do not make a poster.")
+@click.option("--key-prefix", metavar="PATH", help="Put the artifacts under this prefix.")
+@click.option("--metadata", metavar="JSON", help="An object that comes back with the result.")
+@click.option("--spec", metavar="FILE", help="A whole job spec as JSON, from a file or - for stdin.")
+@click.option("--queue", default="clip", show_default=True, help="The queue to send to.")
+@click.option("--priority", type=click.IntRange(-(2**31), 2**31 - 1), help="Higher goes first; 0 if left out.")
+@click.option("--wait", is_flag=True, help="Show progress, end when the job ends.")
+async def submit(
+    face: Face, *, source: str | None, spec: str | None, queue: str, priority: int | None, wait: bool, **wishes: Any
+) -> int:
+    """Send a job: SOURCE is an http(s):// or s3:// URL, or a file of this machine.
+
+    The job is checked before it is sent. With --wait the exit code tells how it ended: 0 done, 1 failed or cancelled.
+    """
+    wanted = _spec(source, spec, wishes)
+    settings = face.load_settings()
+    _warn_if_refused(face, settings, wanted)
+    async with face.open_app(settings) as app:
+        options = {} if priority is None else {"priority": priority}
+        job_id = await app.desk.submit(queue, wanted, options)
+        if job_id is None:
+            raise ClipbossError(f"queue {queue!r} refused the job: its policy allows no other one now")
+        if wait:
+            [job] = await follow(app.desk, [job_id], open_view(face.out, {job_id: describe(wanted)}))
+            return tell_ending(face.out, job)
+    _tell_sent(face, job_id, queue)
+    return DONE
+
+
+def _spec(source: str | None, spec_file: str | None, wishes: dict[str, Any]) -> dict[str, Any]:
+    if spec_file is not None:
+        if source is not None or any(wish not in (None, False) for wish in wishes.values()):
+            raise click.UsageError("--spec says everything: leave out SOURCE and the options about the clip.")
+        return read_spec(spec_file)
+    if source is None:
+        raise click.UsageError("Missing argument 'SOURCE' (or --spec FILE).")
+    no_transcript, no_poster = wishes.pop("no_transcript"), wishes.pop("no_poster")
+    wishes["metadata"] = parse_metadata(wishes["metadata"])
+    wishes["transcript"] = False if no_transcript else None
+    wishes["poster"] = False if no_poster else None
+    return build_spec(source, wishes)
+
+
+def _warn_if_refused(face: Face, settings: Settings, spec: dict[str, Any]) -> None:
+    if is_outside(spec["source"], settings.local_source_roots):
+        face.out.warn(
+            "this file lies outside LOCAL_SOURCE_ROOTS as set here; a worker with the same setting will refuse it"
+        )
+
+
+def _tell_sent(face: Face, job_id: JobId, queue: str) -> None:
+    if face.out.as_json:
+        face.out.value({"id": job_id, "queue": queue})
+    elif face.out.is_terminal:
+        face.out.line(f"sent to queue {queue}: {job_id}", "green")
+        face.out.line(f"watch it: {how_to_call()} jobs watch {job_id}", "dim")
+    else:
+        face.out.line(str(job_id))
