@@ -39,6 +39,7 @@ def server_dsn() -> Iterator[str]:
         yield given
         return
     directory = Path(tempfile.mkdtemp(prefix="clipboss-tests-"))
+    directory.chmod(0o755)  # run by root, the server is somebody else and must get in
     server = EmbeddedPostgres(directory / "postgres", durable=False)
     try:
         yield server.start_blocking()

@@ -136,6 +136,8 @@ class RangeServer:
     redirect: str | None = None
     #: wait so long before answering
     delay_seconds: float = 0.0
+    #: send bodies no faster than this
+    bytes_per_second: int | None = None
     #: None = no tag; change it to let the source "change"
     etag: str | None = '"v1"'
     #: the path and Range header of every request, in order
@@ -183,6 +185,8 @@ class RangeServer:
         body = body[: self.cut_after] if cut else body
         for start in range(0, len(body), 65536):
             await response.write(body[start : start + 65536])
+            if self.bytes_per_second:
+                await asyncio.sleep(65536 / self.bytes_per_second)
             self.bytes_sent += len(body[start : start + 65536])
         if cut:
             if self.cuts_left is not None:

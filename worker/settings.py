@@ -40,12 +40,12 @@ class Settings(BaseSettings):
 
     #: working files, the embedded database, local artifacts
     scratch_dir: Path = Path("scratch")
-    #: bytes that must stay free on the scratch disk
+    #: megabytes that must stay free on the scratch disk
     scratch_min_free_mb: Annotated[int, Field(ge=0)] = 200
     #: file:///directory or s3://bucket/prefix; unset = SCRATCH_DIR/artifacts
     storage_url: str | None = None
     s3_endpoint_url: str | None = None
-    aws_region: str = "us-east-1"
+    aws_region: str | None = None
     aws_access_key_id: str | None = None
     aws_secret_access_key: SecretStr | None = None
     aws_session_token: SecretStr | None = None

@@ -8,6 +8,8 @@ from typing import NamedTuple, NoReturn
 
 import click
 
+from worker import __version__
+
 
 class _Place(NamedTuple):
     module: str
@@ -52,7 +54,7 @@ class _LazyGroup(click.Group):
     epilog="Exit codes: 0 done, 1 failed or not found, 2 wrong usage or configuration, 130 interrupted. "
     "Settings come from the environment and from .env; .env.example names them all.",
 )
-@click.version_option(package_name="clipboss", prog_name="clipboss")
+@click.version_option(__version__, prog_name="clipboss")
 def cli() -> None:
     """clipboss cuts frame-exact clips, with poster and transcript, from jobs in PostgreSQL.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import inspect
 import os
 import sys
 import traceback
@@ -59,18 +60,24 @@ def command(name: str, **attributes: Any) -> Callable[[Body], click.Command]:
     """Makes a click command of a coroutine function, whose first argument is the Face."""
 
     def decorate(body: Body) -> click.Command:
-        @click.command(name, **attributes)
-        @click.option("--debug", is_flag=True, help="Log everything, and show tracebacks.")
-        @click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout.")
-        @functools.wraps(body)
         def run(*, as_json: bool, debug: bool, **arguments: Any) -> int:
             is_debugging = debug or os.environ.get("LOG_LEVEL", "").lower() == "debug"
             face = Face(Output(as_json=as_json), is_debugging=is_debugging)
             return execute(face, functools.partial(body, face, **arguments))
 
-        return run
+        made = click.Command(name, callback=run, help=inspect.cleandoc(body.__doc__ or ""), **attributes)
+        # click's decorators leave the parameters here, last one first
+        made.params = [*reversed(getattr(body, "__click_params__", [])), *_shared_options()]
+        return made
 
     return decorate
+
+
+def _shared_options() -> list[click.Parameter]:
+    return [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON value on stdout."),
+        click.Option(["--debug"], is_flag=True, help="Log everything, and show tracebacks."),
+    ]
 
 
 def execute(face: Face, body: Callable[[], Coroutine[Any, Any, int | None]]) -> int:

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 
@@ -23,12 +22,12 @@ class Output:
 
     @cached_property
     def console(self) -> Console:
-        return Console(highlight=False, soft_wrap=True)
+        return _console(stderr=False)
 
     @cached_property
     def side(self) -> Console:
         """Where progress and remarks go."""
-        return Console(stderr=True, highlight=False, soft_wrap=True)
+        return _console(stderr=True)
 
     @property
     def is_terminal(self) -> bool:
@@ -42,45 +41,47 @@ class Output:
     def line(self, text: str = "", style: str = "") -> None:
         """For people; nobody sees it with --json."""
         if not self.as_json:
-            self.console.print(Text(printable(text), style=style))
+            self.console.print(Text(printable(text), style=style), soft_wrap=not self.is_terminal)
 
     def rich_line(self, text: Text) -> None:
+        """Never broken, so that a path in it can be copied."""
         if not self.as_json:
             self.console.print(text)
 
     def note(self, text: str) -> None:
         """A remark that is no part of the answer."""
-        self.side.print(Text(printable(text), style="dim"))
+        self._remark(Text(printable(text), style="dim"))
 
     def warn(self, text: str) -> None:
-        self.side.print(Text.assemble(("warning: ", "bold yellow"), printable(text)))
+        self._remark(Text.assemble(("warning: ", "bold yellow"), printable(text)))
 
     def error(self, code: str, message: str, *, label: str = "error") -> None:
-        self.side.print(Text.assemble((f"{label}: ", "bold red"), printable(message)))
+        self._remark(Text.assemble((f"{label}: ", "bold red"), printable(message)))
         if self.as_json:
             self.value({"error": {"code": code, "message": message}})
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Text | str]]) -> None:
-        """On a terminal fitted to its width; in a pipe aligned and whole, one row a line."""
+        """One row a line: whole in a pipe, cut to its width on a terminal."""
         if self.as_json:
             return
-        cells = [[_cell(cell) for cell in row] for row in rows]
-        if not self.is_terminal:
-            for line in _aligned([[Text(name.upper()) for name in columns], *cells]):
-                self.console.print(line)
-            return
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for number, name in enumerate(columns):
-            is_last = number == len(columns) - 1
-            table.add_column(name, no_wrap=not is_last, overflow="fold" if is_last else "ellipsis")
-        for row in cells:
-            table.add_row(*row)
-        self.console.print(table, soft_wrap=False)
+        heading = [Text(name if self.is_terminal else name.upper(), style="bold") for name in columns]
+        for line in _aligned([heading, *([_cell(cell) for cell in row] for row in rows)]):
+            if self.is_terminal:
+                line.truncate(self.console.width, overflow="ellipsis")
+            self.console.print(line)
+
+    def _remark(self, text: Text) -> None:
+        # Words are kept whole on a terminal, lines are kept whole in a log.
+        self.side.print(text, soft_wrap=not self.side.is_terminal)
 
 
 def printable(text: str) -> str:
     """Foreign text must not steer the terminal."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+
+
+def _console(*, stderr: bool) -> Console:
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def _cell(cell: Text | str) -> Text:
@@ -93,8 +94,11 @@ def _aligned(rows: list[list[Text]]) -> list[Text]:
     widths = [max(row[column].cell_len for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
-        padded = [cell.plain + " " * (width - cell.cell_len) for cell, width in zip(row, widths, strict=True)]
-        lines.append(Text("  ".join(padded).rstrip()))
+        line = Text()
+        for cell, width in zip(row, widths, strict=True):
+            line.append_text(cell).append(" " * (width - cell.cell_len + 2))
+        line.rstrip()
+        lines.append(line)
     return lines
 
 

@@ -41,14 +41,17 @@ def tell_job(out: Output, job: JobDetail, events: Sequence[JobEvent]) -> None:
     """Facts, timeline, artifacts, error."""
     out.rich_line(Text.assemble(("job ", "bold"), (str(job.id), "bold"), "  ", status_text(job.status)))
     for name, fact in _facts(job):
-        out.rich_line(Text.assemble((f"  {name:<9} ", "dim"), printable(fact)))
+        out.rich_line(Text.assemble((f"  {name:<10} ", "dim"), printable(fact)))
     tell_error(out, job)
     tell_result(out, job.result)
     if events:
         out.line("timeline", "bold")
     previous = job.created_at
     for event in events:
-        out.rich_line(_event_line(event, since=event.at - previous))
+        line = _event_line(event, since=event.at - previous)
+        if out.is_terminal:
+            line.truncate(out.console.width, overflow="ellipsis")
+        out.rich_line(line)
         previous = event.at
 
 
@@ -88,7 +91,7 @@ def describe(spec: Any) -> str:
     source = str(spec.get("source", "no source"))
     name = unquote(source.split("?", 1)[0].rstrip("/").rsplit("/", 1)[-1]) or source
     start, end = spec.get("start"), spec.get("end")
-    span = "" if start is None and end is None else f" {start or 0}–{'end' if end is None else end}"
+    span = "" if start is None and end is None else f" {start or 0}..{'end' if end is None else end}"
     wishes = [str(spec[key]) for key in ("mode",) if key in spec]
     if "max_height" in spec:
         wishes.append(f"≤{spec['max_height']}p")

@@ -63,7 +63,8 @@ async def _supervise(face: Face, settings: Settings, *, drain: bool, greet: bool
     if greet and settings.database_url is not None:
         async with open_bare_pool(settings, role="up") as pool:
             await install(pool, settings)
-    async with open_app(settings, role="worker", say=_say) as app, open_worker(app) as supervisor:
+    say = _say_nothing if greet else _say
+    async with open_app(settings, role="worker", say=say) as app, open_worker(app) as supervisor:
         stop_on_signals(supervisor.stop)
         if greet:
             _greet(face, app.dsn, settings)
@@ -74,6 +75,10 @@ def _say(line: str) -> None:
     log.info("database_embedded", detail=line)
 
 
+def _say_nothing(_line: str) -> None:
+    """The greeting tells it."""
+
+
 def _greet(face: Face, dsn: str, settings: Settings) -> None:
     if face.out.as_json:
         return
@@ -82,9 +87,9 @@ def _greet(face: Face, dsn: str, settings: Settings) -> None:
     roots = ", ".join(str(root.absolute()) for root in settings.local_source_roots)
     face.out.line("clipboss is up; Ctrl-C stops it.", "bold green")
     # The embedded server listens on loopback only and was made for this; anybody else's password stays hidden.
-    face.out.line(f"  database   {f'psql {dsn}' if is_embedded else 'as in DATABASE_URL'}")
-    face.out.line(f"  artifacts  {settings.artifacts_url}")
-    face.out.line(f"  queues     {', '.join(settings.queues)}")
+    face.out.line(f"  database     {f'psql {dsn}' if is_embedded else 'as in DATABASE_URL'}")
+    face.out.line(f"  artifacts    {settings.artifacts_url}")
+    face.out.line(f"  queues       {', '.join(settings.queues)}")
     face.out.line(f"  local files  {roots or 'none; name their folders in LOCAL_SOURCE_ROOTS to allow some'}")
     face.out.line("In another terminal:", "bold")
     face.out.line(f"  {call} submit https://example.com/talk.mp4 --start 1:01.5 --end 1:32 --wait")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from worker.domain.request import MAX_SPEC_BYTES, parse_request
 from worker.errors import InvalidRequest
@@ -57,10 +58,11 @@ def locate(source: str) -> str:
 
 def is_outside(url: str, roots: Sequence[Path]) -> bool:
     """Will a worker with these LOCAL_SOURCE_ROOTS refuse it?"""
-    from urllib.parse import unquote, urlsplit
-
     parts = urlsplit(url)
     if parts.scheme != "file":
         return False
-    path = Path(unquote(parts.path)).resolve()
+    try:
+        path = Path(unquote(parts.path)).resolve()
+    except ValueError:
+        return True
     return not any(path.is_relative_to(root.resolve()) for root in roots)

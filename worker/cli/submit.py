@@ -39,7 +39,8 @@ async def submit(
     """
     wanted = _spec(source, spec, wishes)
     settings = face.load_settings()
-    _warn_if_refused(face, settings, wanted)
+    if not wait:  # else the job itself will tell
+        _warn_if_refused(face, settings, wanted)
     async with face.open_app(settings) as app:
         options = {} if priority is None else {"priority": priority}
         job_id = await app.desk.submit(queue, wanted, options)

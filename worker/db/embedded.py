@@ -72,14 +72,15 @@ class EmbeddedPostgres:
                 log.warning("embedded_postgres_moved wanted=%s used=%s", self._directory, home.root)
             self._home = home
             return self._join(home, deadline=time.monotonic() + START_SECONDS)
-        except (OSError, DatabaseUnavailable) as exc:
+        except OSError as exc:
             self.stop_blocking()
-            if isinstance(exc, DatabaseUnavailable):
-                raise
             raise DatabaseUnavailable(
                 f"the embedded PostgreSQL cannot use {self._directory}: {exc}; "
                 "choose another SCRATCH_DIR or set DATABASE_URL"
             ) from exc
+        except BaseException:
+            self.stop_blocking()
+            raise
 
     def stop_blocking(self) -> None:
         """`stop` for code without an event loop."""

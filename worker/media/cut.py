@@ -58,6 +58,9 @@ class Cutter:
             facts = await self._attempt(replace(order, held_seconds=held), report)
             if _opens_late(order, facts):
                 raise OutputCorrupt(f"{work_path.name} shows no picture before {facts.first_frame_seconds:.3f} s")
+        if report is not None:
+            # ffmpeg's last report comes before its last packets
+            report(span.duration_seconds)
         return _clip_file(order, facts)
 
     async def make_poster(self, clip: ClipFile, path: Path, *, at_seconds: float) -> bool:

@@ -21,6 +21,7 @@ READ_BYTES: Final = 65_536
 STDERR_LINES: Final = 20
 STDERR_LINE_CHARS: Final = 500
 PR_SET_PDEATHSIG: Final = 1
+CPU_GRACE_SECONDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +152,12 @@ def _before_exec(limits: Limits) -> Callable[[], None]:
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
     kill = ctypes.c_ulong(signal.SIGKILL)
     parent = os.getpid()
-    limited = [(resource.RLIMIT_CORE, 0)]
+    limited = [(resource.RLIMIT_CORE, 0, 0)]
     if limits.file_bytes is not None:
-        limited.append((resource.RLIMIT_FSIZE, limits.file_bytes))
+        limited.append((resource.RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes))
     if limits.cpu_seconds is not None:
-        limited.append((resource.RLIMIT_CPU, limits.cpu_seconds))
+        # at the hard limit the kernel kills without saying why
+        limited.append((resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + CPU_GRACE_SECONDS))
 
     def prepare() -> None:
         if prctl is not None:
@@ -163,8 +165,8 @@ def _before_exec(limits: Limits) -> Callable[[], None]:
             # the worker may have died before the line above
             if os.getppid() != parent:
                 os._exit(1)
-        for limit, value in limited:
-            resource.setrlimit(limit, (value, value))
+        for limit, soft, hard in limited:
+            resource.setrlimit(limit, (soft, hard))
 
     return prepare
 

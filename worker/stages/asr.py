@@ -7,6 +7,7 @@ from typing import Any
 import aiofiles
 
 from worker.asr.base import Recognizer
+from worker.asr.none import NoRecognizer
 from worker.domain.job import StageName
 from worker.domain.media import ArtifactKind, Segment, Transcript
 from worker.media.cut import Cutter
@@ -27,6 +28,9 @@ class Asr:
     async def run(self, work: Work) -> None:
         request = work.resolved.request
         if not request.transcript:
+            return
+        if isinstance(self._recognizer, NoRecognizer):
+            await work.report.event("skipped:no-engine")
             return
         if not work.clip.has_audio:
             await work.report.event("skipped:no-audio")

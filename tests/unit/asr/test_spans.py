@@ -83,7 +83,10 @@ def test_spans_are_ordered_disjoint_inside_and_never_too_long(parts: list[tuple[
     assert heard.issuperset(np.flatnonzero(recording == LOUD).tolist())
 
 
-def test_no_piece_of_long_speech_is_too_short_to_recognise() -> None:
-    for seconds in (12.1, 13, 18, 24.5, 100):
-        spans = find_spans(levels((seconds, LOUD)))
-        assert min(span.end - span.start for span in spans) >= frames(MIN_SPAN_SECONDS)
+@pytest.mark.parametrize("pause_at", [1, 6, 11, 11.5])
+@pytest.mark.parametrize("seconds", [12.1, 13, 18, 24.5])
+def test_no_piece_of_long_speech_is_too_short_to_recognise(seconds: float, pause_at: float) -> None:
+    spans = find_spans(levels((pause_at, LOUD), (0.4, QUIET), (seconds - pause_at - 0.4, LOUD)))
+
+    assert len(spans) > 1
+    assert min(span.end - span.start for span in spans) >= frames(MIN_SPAN_SECONDS)

@@ -1,0 +1,80 @@
+"""The job spec: strict, and every problem told at once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from worker.domain.media import Mode
+from worker.domain.request import parse_request, parse_seconds
+from worker.errors import InvalidRequest
+
+
+def test_defaults() -> None:
+    request = parse_request({"source": "https://example.org/talk.mp4"})
+    assert (request.start, request.end, request.mode) == (None, None, Mode.SMART)
+    assert (request.transcript, request.poster, request.max_height, request.metadata) == (True, True, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("61.5", 61.5), ("1:01.5", 61.5), ("00:01:01.500", 61.5), ("10:00:00", 36000.0), (92, 92.0), (0, 0.0), ("75", 75.0)],
+)
+def test_times_as_numbers_or_clock(text: object, seconds: float) -> None:
+    assert parse_request({"source": "x", "end": 40000, "start": text}).start == seconds
+
+
+@pytest.mark.parametrize("bad", [-1, "x", "1:99", True, None.__class__, [], "1:2:3:4", float("nan"), float("inf"), 1e12])
+def test_times_that_are_none(bad: object) -> None:
+    with pytest.raises(InvalidRequest, match="start"):
+        parse_request({"source": "x", "start": bad})
+
+
+def test_all_problems_are_listed_at_once() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_request({"start": "soon", "mode": "fast", "transcript": "yes", "max_height": 1, "colour": "red"})
+    for name in ("source: is required", "start:", "mode:", "transcript:", "max_height:", "colour: unknown key"):
+        assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(("start", "end"), [(5, 5), (5, 4), (None, 0)])
+def test_end_must_come_after_start(start: float | None, end: float) -> None:
+    with pytest.raises(InvalidRequest, match="end must be after start"):
+        parse_request({"source": "x", "start": start, "end": end})
+
+
+@pytest.mark.parametrize("spec", [None, [], "text", 5, True])
+def test_anything_but_an_object_is_refused(spec: object) -> None:
+    with pytest.raises(InvalidRequest, match="must be a JSON object"):
+        parse_request(spec)
+
+
+def test_huge_spec_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="at most 65,536"):
+        parse_request({"source": "x", "metadata": {"note": "y" * 70_000}})
+
+
+@pytest.mark.parametrize("prefix", ["../up", "/abs", "a//b", "a/../b", "späß", "a b", ""])
+def test_key_prefix_cannot_leave_its_place(prefix: str) -> None:
+    with pytest.raises(InvalidRequest, match="key_prefix"):
+        parse_request({"source": "x", "key_prefix": prefix})
+
+
+def test_fingerprint_follows_what_shapes_the_artifacts_only() -> None:
+    base = {"source": "x", "start": 1, "end": 2}
+    same = parse_request({**base, "start": "0:01", "metadata": {"a": 1}, "key_prefix": "p"})
+    other = parse_request({**base, "end": 3})
+    assert parse_request(base).fingerprint == same.fingerprint != other.fingerprint
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_no_spec_ever_raises_anything_else(spec: object) -> None:
+    try:
+        parse_request(spec)
+    except InvalidRequest as exc:
+        assert str(exc)
+
+
+@given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59_999))
+def test_clock_and_seconds_agree(hours: int, minutes: int, ms: int) -> None:
+    clock = f"{hours}:{minutes:02}:{ms // 1000:02}.{ms % 1000:03}"
+    assert parse_seconds(clock) == pytest.approx(hours * 3600 + minutes * 60 + ms / 1000)
