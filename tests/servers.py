@@ -11,12 +11,17 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import boto3
 from aiohttp import web
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
 
 
 @dataclass(frozen=True)
@@ -26,16 +31,25 @@ class S3Server:
     secret_key: str
     bucket: str
 
-    def client(self):
-        config = Config(signature_version="s3v4", s3={"addressing_style": "path"}, connect_timeout=2, retries={"total_max_attempts": 1})
+    @cached_property
+    def _client(self) -> "S3Client":
         return boto3.session.Session().client(
             "s3",
             endpoint_url=self.endpoint_url,
             region_name="us-east-1",
             aws_access_key_id=self.access_key,
             aws_secret_access_key=self.secret_key,
-            config=config,
+            config=Config(
+                signature_version="s3v4",
+                s3={"addressing_style": "path"},
+                connect_timeout=2,
+                retries={"total_max_attempts": 1},
+            ),
         )
+
+    def client(self) -> "S3Client":
+        """A plain boto3 client, for looking behind the back of what is tested."""
+        return self._client
 
 
 @contextmanager

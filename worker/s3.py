@@ -9,8 +9,11 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, TypeVar
 
 import boto3
+from botocore import exceptions
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import BotoCoreError, ClientError
+
+from worker.errors import ConfigError
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -46,7 +49,10 @@ class S3Connection:
         """Blocks for a fifth of a second the first time: call it in a thread."""
         with self._lock:
             if self._client is None:
-                self._client = _make_client(self._options)
+                try:
+                    self._client = _make_client(self._options)
+                except ValueError as exc:
+                    raise ConfigError(f"S3_ENDPOINT_URL {self._options.endpoint_url!r} is not a URL") from exc
             return self._client
 
     async def close(self) -> None:
@@ -59,6 +65,7 @@ class S3Problem(Enum):
     NO_KEY = auto()
     NO_BUCKET = auto()
     DENIED = auto()
+    BAD_NAME = auto()
     CHANGED = auto()
     UNREACHABLE = auto()
     OTHER = auto()
@@ -75,6 +82,8 @@ _PROBLEM_OF_CODE = {
     "InvalidAccessKeyId": S3Problem.DENIED,
     "InvalidToken": S3Problem.DENIED,
     "SignatureDoesNotMatch": S3Problem.DENIED,
+    "InvalidBucketName": S3Problem.BAD_NAME,
+    "KeyTooLongError": S3Problem.BAD_NAME,
     "412": S3Problem.CHANGED,
     "PreconditionFailed": S3Problem.CHANGED,
     "416": S3Problem.CHANGED,
@@ -89,10 +98,8 @@ def explain(
 
     An answer to HEAD has no body, only a status: `absent` is what its 404 means.
     """
-    if isinstance(error, NoCredentialsError | PartialCredentialsError):
-        return S3Problem.DENIED, "no S3 credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     if isinstance(error, BotoCoreError):
-        return S3Problem.UNREACHABLE, f"S3 does not answer ({type(error).__name__}): check S3_ENDPOINT_URL"
+        return _explain_local(error, bucket)
     code = error.response.get("Error", {}).get("Code", "unknown")
     problem = absent if code == "404" else _PROBLEM_OF_CODE.get(code, S3Problem.OTHER)
     match problem:
@@ -104,9 +111,24 @@ def explain(
             sentence = f"there is no such object in bucket {bucket!r}"
         case S3Problem.CHANGED:
             sentence = f"the object in bucket {bucket!r} changed while it was read"
+        case S3Problem.BAD_NAME:
+            sentence = f"S3 knows no such names for buckets or keys ({code}): check bucket {bucket!r} and the key"
         case _:
             sentence = f"S3 answered {code} for bucket {bucket!r}"
     return problem, sentence
+
+
+def _explain_local(error: BotoCoreError, bucket: str) -> tuple[S3Problem, str]:
+    kind = type(error).__name__
+    match error:
+        case exceptions.NoCredentialsError() | exceptions.PartialCredentialsError():
+            return S3Problem.DENIED, "no S3 credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        case exceptions.ParamValidationError():
+            return S3Problem.BAD_NAME, f"{bucket!r} is no bucket name, or the key is no key"
+        case exceptions.HTTPClientError() | exceptions.ConnectionError():
+            return S3Problem.UNREACHABLE, f"S3 does not answer ({kind}): check S3_ENDPOINT_URL"
+        case _:
+            return S3Problem.OTHER, f"the S3 client failed ({kind})"
 
 
 def _make_client(options: S3Options) -> "S3Client":

@@ -65,7 +65,9 @@ def test_done_is_the_only_state_without_a_way_out() -> None:
 
 
 def test_producer_imports_the_queue_without_the_media_side() -> None:
-    script = "import sys, worker.queue; print([m for m in ('boto3', 'av', 'ffmpeg', 'aiohttp', 'rich') if m in sys.modules])"
+    script = (
+        "import sys, worker.queue; print([m for m in ('boto3', 'av', 'ffmpeg', 'aiohttp', 'rich') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -50,7 +50,9 @@ async def test_other_queue_schema_is_noticed(pool: Pool) -> None:
 
 
 async def test_newer_database_is_refused(pool: Pool) -> None:
-    await pool.execute("INSERT INTO worker.migrations SELECT max(version) + 1, 'x', 'x', 'pgboss' FROM worker.migrations")
+    await pool.execute(
+        "INSERT INTO worker.migrations SELECT max(version) + 1, 'x', 'x', 'pgboss' FROM worker.migrations"
+    )
     with pytest.raises(SchemaUnsupported, match="newer than this worker"):
         await require_migrated(pool, queue_schema="pgboss")
 

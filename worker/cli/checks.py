@@ -4,9 +4,10 @@ import asyncio
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Any
 
 from worker import __version__
 from worker.app import open_bare_pool, open_checked_storage
@@ -34,6 +35,8 @@ class Check:
     name: str
     ok: bool
     detail: str
+    #: gave no answer, and still holds a thread or a connection
+    is_hanging: bool = False
 
 
 async def run_checks() -> AsyncIterator[Check]:
@@ -52,11 +55,16 @@ async def run_checks() -> AsyncIterator[Check]:
         yield check
 
 
-async def _bounded(name: str, look: Awaitable[str], *, seconds: float = CHECK_SECONDS) -> Check:
+async def _bounded(name: str, look: Coroutine[Any, Any, str], *, seconds: float = CHECK_SECONDS) -> Check:
+    task = asyncio.create_task(look)
+    # Not wait_for: what hangs in a thread cannot be cancelled, and must not be waited for either.
+    await asyncio.wait({task}, timeout=seconds)
+    if not task.done():
+        task.cancel()
+        detail = f"no answer within {seconds:g} s: check the address, and what lies between here and there"
+        return Check(name, ok=False, detail=detail, is_hanging=True)
     try:
-        return Check(name, ok=True, detail=await asyncio.wait_for(look, seconds))
-    except TimeoutError:
-        return Check(name, ok=False, detail=f"no answer within {seconds:g} s")
+        return Check(name, ok=True, detail=task.result())
     except Exception as exc:  # noqa: BLE001 - whatever is wrong is what was asked for
         return Check(name, ok=False, detail=explain(exc).message)
 

@@ -1,6 +1,7 @@
 """`doctor`: is everything there that a worker needs?"""
 
-from dataclasses import asdict
+import os
+import sys
 
 from rich.text import Text
 
@@ -22,11 +23,16 @@ async def doctor(face: Face) -> int:
         _tell(face, check)
     is_well = all(check.ok for check in checks)
     if face.out.as_json:
-        face.out.value({"ok": is_well, "checks": [asdict(check) for check in checks]})
+        told = [{"name": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
+        face.out.value({"ok": is_well, "checks": told})
     elif is_well:
         face.out.line("Everything is in place.", "bold green")
     else:
         face.out.line(f"{sum(not check.ok for check in checks)} to mend.", "bold red")
+    if any(check.is_hanging for check in checks):
+        # Everything is said; a thread that waits for a dead server would hold up the exit for minutes.
+        sys.stdout.flush()
+        os._exit(FAILED)
     return DONE if is_well else FAILED
 
 

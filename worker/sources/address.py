@@ -30,9 +30,7 @@ _METADATA = frozenset(
 )
 # Never a host to read from: "this" network, protocol assignments (whose standing in the standard library differs
 # by Python version), the 6to4 relay anycast, multicast, reserved and broadcast.
-_UNUSABLE_V4 = tuple(
-    map(IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "240.0.0.0/4"))
-)
+_UNUSABLE_V4 = tuple(map(IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "240.0.0.0/4")))
 # The only IPv6 range handed out for public hosts; documentation lies inside it.
 _PUBLIC_V6 = IPv6Network("2000::/3")
 _DOCUMENTATION_V6 = tuple(map(IPv6Network, ("2001:db8::/32", "3fff::/20")))

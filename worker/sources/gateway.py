@@ -106,7 +106,7 @@ class _Publication:
             except (JobError, ConnectionError) as exc:
                 if isinstance(exc, JobError):
                     self.traffic.failure = self.traffic.failure or exc
-                transport.abort()
+                pass
             return response
         finally:
             self._connections.discard(transport)
@@ -136,5 +136,5 @@ class _Publication:
         chunks = resumed(self._reader, body.start, body.end, delays=self._resume_delays)
         async with aclosing(chunks):
             async for chunk in chunks:
-                await response.write(chunk)
                 self.traffic.bytes_served += len(chunk)
+                await response.write(chunk)

@@ -153,7 +153,10 @@ def _parse(url: str, label: str) -> URL:
 
 def _as_written(url: str) -> URL:
     # yarl would tidy up the quoting (%2F becomes /), which breaks signatures over the query
-    return URL(url, encoded=url.isascii() and " " not in url)
+    target = URL(url, encoded=url.isascii() and " " not in url)
+    # left alone, it also looks at host and port only when they are needed
+    _ = target.host
+    return target
 
 
 def _redirect_target(response: aiohttp.ClientResponse, label: str) -> URL:

@@ -100,4 +100,6 @@ def _translate(error: ClientError | BotoCoreError, bucket: str, label: str) -> J
         return SourceNotFound(message)
     if problem is S3Problem.DENIED:
         return SourceForbidden(message)
+    if problem is S3Problem.BAD_NAME:
+        return InvalidRequest(message)
     return UpstreamFailure(message)

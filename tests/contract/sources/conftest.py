@@ -36,7 +36,9 @@ async def child() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 def make_source(gateway: Gateway, tmp_path: Path) -> MakeHttpSource:
-    def make(*, allow_private: bool = True, max_bytes: int = 1 << 30, read_seconds: float = 5.0, resolver=None) -> HttpSource:
+    def make(
+        *, allow_private: bool = True, max_bytes: int = 1 << 30, read_seconds: float = 5.0, resolver=None
+    ) -> HttpSource:
         return HttpSource(
             gateway,
             policy=AddressPolicy(allow_private),

@@ -45,16 +45,24 @@ class Memory:
     ],
 )
 async def test_ranges_are_served(
-    gateway: Gateway, child: aiohttp.ClientSession, header: str | None, status: int, body: bytes | None, content_range: str | None
+    gateway: Gateway,
+    child: aiohttp.ClientSession,
+    header: str | None,
+    status: int,
+    body: bytes | None,
+    content_range: str | None,
 ) -> None:
-    async with gateway.publish(Memory(), label="x") as source:
-        async with child.get(source.input, headers={"Range": header} if header else {}) as answer:
-            assert answer.status == status
-            assert answer.headers.get("Content-Range") == content_range
-            if body is not None:
-                assert answer.headers["Accept-Ranges"] == "bytes"
-                assert await answer.read() == body
-                assert source.traffic.bytes_served == len(body)
+    headers = {"Range": header} if header else {}
+    async with (
+        gateway.publish(Memory(), label="x") as source,
+        child.get(source.input, headers=headers) as answer,
+    ):
+        assert answer.status == status
+        assert answer.headers.get("Content-Range") == content_range
+        if body is not None:
+            assert answer.headers["Accept-Ranges"] == "bytes"
+            assert await answer.read() == body
+            assert source.traffic.bytes_served == len(body)
     assert source.failure() is None
 
 

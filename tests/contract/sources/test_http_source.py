@@ -19,6 +19,7 @@ from worker.errors import (
     SourceUnsupported,
     UpstreamFailure,
 )
+from worker.sources.address import AddressPolicy
 from worker.sources.http import HttpSource
 
 CONTENT = os.urandom(700_000)
@@ -47,7 +48,9 @@ async def refusal(source: HttpSource, url: str) -> JobError:
     return caught.value
 
 
-async def test_only_the_asked_range_travels(http_source: HttpSource, origin: RangeServer, child: aiohttp.ClientSession) -> None:
+async def test_only_the_asked_range_travels(
+    http_source: HttpSource, origin: RangeServer, child: aiohttp.ClientSession
+) -> None:
     async with http_source.open(origin.url("talk.mp4")) as source:
         assert (source.size_bytes, source.etag, source.protocols) == (len(CONTENT), '"v1"', ("http", "tcp"))
         assert await read(child, source.input, "1000-1999") == CONTENT[1000:2000]
@@ -180,11 +183,15 @@ async def test_source_that_changes_while_read_is_noticed(
         assert "changed while it was read" in str(source.failure())
 
 
-async def test_redirects_are_followed(http_source: HttpSource, origin: RangeServer, child: aiohttp.ClientSession) -> None:
-    async with range_server(origin.root, redirect=origin.url("talk.mp4")) as front:
-        async with http_source.open(front.url("short")) as source:
-            assert source.label == front.url("short")
-            assert await read(child, source.input, "10-19") == CONTENT[10:20]
+async def test_redirects_are_followed(
+    http_source: HttpSource, origin: RangeServer, child: aiohttp.ClientSession
+) -> None:
+    async with (
+        range_server(origin.root, redirect=origin.url("talk.mp4")) as front,
+        http_source.open(front.url("short")) as source,
+    ):
+        assert source.label == front.url("short")
+        assert await read(child, source.input, "10-19") == CONTENT[10:20]
 
 
 async def test_endless_redirects_end(http_source: HttpSource, origin: RangeServer) -> None:
@@ -195,7 +202,9 @@ async def test_endless_redirects_end(http_source: HttpSource, origin: RangeServe
 
 
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://x/y", "gopher://127.0.0.1/", "data:,x"])
-async def test_redirect_to_another_scheme_is_forbidden(http_source: HttpSource, origin: RangeServer, target: str) -> None:
+async def test_redirect_to_another_scheme_is_forbidden(
+    http_source: HttpSource, origin: RangeServer, target: str
+) -> None:
     origin.redirect = target
     assert isinstance(await refusal(http_source, origin.url("x")), SourceForbidden)
 
@@ -213,7 +222,7 @@ class Answers(aiohttp.abc.AbstractResolver):
         self.asked = 0
 
     async def resolve(self, host: str, port: int = 0, family: int = socket.AF_INET) -> list[dict[str, object]]:
-        found = self.addresses.get(host.split(".")[0])
+        found = self.addresses.get(host.partition(".")[0])
         if found is None:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         self.asked += 1
@@ -235,9 +244,12 @@ async def test_unknown_name_is_not_found(make_source: MakeHttpSource) -> None:
 
 
 @pytest.mark.parametrize(
-    "addresses", [["127.0.0.1"], ["10.1.2.3", "127.0.0.1"], ["::1"], ["169.254.169.254"], ["::ffff:127.0.0.1", "192.168.0.1"]]
+    "addresses",
+    [["127.0.0.1"], ["10.1.2.3", "127.0.0.1"], ["::1"], ["169.254.169.254"], ["::ffff:127.0.0.1", "192.168.0.1"]],
 )
-async def test_name_of_private_addresses_is_forbidden(make_source: MakeHttpSource, origin: RangeServer, addresses: list[str]) -> None:
+async def test_name_of_private_addresses_is_forbidden(
+    make_source: MakeHttpSource, origin: RangeServer, addresses: list[str]
+) -> None:
     source = make_source(allow_private=False, resolver=Answers(inside=[addresses]))
     failure = await refusal(source, f"http://inside.example:{origin.port}/talk.mp4")
     assert isinstance(failure, SourceForbidden)
@@ -247,10 +259,12 @@ async def test_name_of_private_addresses_is_forbidden(make_source: MakeHttpSourc
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "[::1]", "[::ffff:127.0.0.1]",
-     "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "0.0.0.0", "[::]", "127.0.0.1.", "①②⑦.0.0.1"],
+    ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "[::1]",
+     "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "0.0.0.0", "[::]", "127.0.0.1.", "①②⑦.0.0.1"],
 )  # fmt: skip
-async def test_every_spelling_of_loopback_is_refused(make_source: MakeHttpSource, origin: RangeServer, host: str) -> None:
+async def test_every_spelling_of_loopback_is_refused(
+    make_source: MakeHttpSource, origin: RangeServer, host: str
+) -> None:
     failure = await refusal(make_source(allow_private=False), f"http://{host}:{origin.port}/talk.mp4")
     assert not failure.retryable
     assert isinstance(failure, SourceForbidden | InvalidRequest | SourceNotFound)
@@ -261,8 +275,6 @@ async def test_redirect_into_the_machine_is_forbidden(
     make_source: MakeHttpSource, origin: RangeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # one loopback address plays the internet here, so that the redirect's target can be told from it
-    from worker.sources.address import AddressPolicy
-
     monkeypatch.setattr(AddressPolicy, "allows", lambda _, address: address == "127.0.0.2")
     async with range_server(origin.root, redirect=origin.url("talk.mp4"), host="127.0.0.2") as public:
         failure = await refusal(make_source(allow_private=False), public.url("x"))

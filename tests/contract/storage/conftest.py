@@ -66,9 +66,7 @@ def _local(root: Path) -> Subject:
         (root / key).write_bytes(content)
 
     def names() -> list[str]:
-        return sorted(
-            str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path.name[0] != "."
-        )
+        return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path.name[0] != ".")
 
     return Subject(LocalStorage(root), replace, replace, names)
 

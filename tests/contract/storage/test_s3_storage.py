@@ -56,6 +56,19 @@ async def test_server_that_is_down_is_told_apart(make_file: MakeFile) -> None:
         assert "S3_ENDPOINT_URL" in message
 
 
+@pytest.mark.parametrize("endpoint", ["localhost:8333", "nonsense", "http://"])
+async def test_endpoint_that_is_no_url_is_named(endpoint: str) -> None:
+    async with closing("media", replace(NOWHERE, endpoint_url=endpoint)) as storage:
+        with pytest.raises(ConfigError, match="S3_ENDPOINT_URL"):
+            await storage.check()
+
+
+async def test_bucket_name_that_cannot_be_is_a_config_error(s3_options: S3Options) -> None:
+    async with closing("Not A Bucket", s3_options) as storage:
+        with pytest.raises(ConfigError, match="'Not A Bucket'"):
+            await storage.check()
+
+
 async def test_content_type_and_checksum_reach_the_object(
     s3_options: S3Options, s3_server: S3Server, make_file: MakeFile
 ) -> None:

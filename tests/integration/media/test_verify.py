@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import av
 import pytest
 
 from worker.errors import OutputCorrupt
@@ -62,6 +63,20 @@ async def test_whole_clip_is_described(sample):
 async def test_damage_is_found(damaged, change, complaint):
     with pytest.raises(OutputCorrupt, match=complaint):
         await verify_clip(damaged(change), EXPECTED)
+
+
+async def test_single_wiped_picture_in_the_middle_is_found(sample, damaged):
+    with av.open(str(sample().path)) as container:
+        packets = [packet for packet in container.demux(video=0) if packet.size]
+    # zeros read as units of length 0, and these fill such a packet to the last byte
+    wiped = next(packet for packet in packets[60:] if packet.size % 4 == 0)
+
+    def wipe(content: bytearray) -> bytearray:
+        content[wiped.pos : wiped.pos + wiped.size] = bytes(wiped.size)
+        return content
+
+    with pytest.raises(OutputCorrupt, match="unreadable picture"):
+        await verify_clip(damaged(wipe), EXPECTED)
 
 
 async def test_missing_output_is_found(tmp_path):

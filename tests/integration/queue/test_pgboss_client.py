@@ -55,7 +55,9 @@ async def test_job_without_data_has_sql_null(queue: PgBoss, pool: Pool) -> None:
         ("2099-01-01T00:00:00Z", None),
     ],
 )
-async def test_start_after_in_all_its_forms(queue: PgBoss, pool: Pool, start_after: object, seconds: int | None) -> None:
+async def test_start_after_in_all_its_forms(
+    queue: PgBoss, pool: Pool, start_after: object, seconds: int | None
+) -> None:
     job_id = await queue.send("clip", {}, start_after=start_after)  # type: ignore[arg-type]
     row = await pool.fetchrow("SELECT start_after, created_on FROM pgboss.job WHERE id = $1", job_id)
     assert row is not None
@@ -196,7 +198,9 @@ class TestSchema:
         finally:
             await pool.close()
 
-    @pytest.mark.parametrize(("version", "words"), [(24, "upgrade pg-boss"), (36, "37 or newer"), (999, "upgrade clipboss")])
+    @pytest.mark.parametrize(
+        ("version", "words"), [(24, "upgrade pg-boss"), (36, "37 or newer"), (999, "upgrade clipboss")]
+    )
     async def test_version_out_of_range_is_refused_without_a_write(self, pool: Pool, version: int, words: str) -> None:
         await pool.execute("UPDATE pgboss.version SET version = $1", version)
         with pytest.raises(SchemaUnsupported, match=words):

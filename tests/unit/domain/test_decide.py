@@ -40,7 +40,9 @@ def test_retryable_error_is_retried_while_attempts_are_left(number: int) -> None
     assert decide(attempt(number), Failed(error)) == Requeue(error)
 
 
-@pytest.mark.parametrize(("number", "most", "words"), [(3, 3, "gave up after 3 attempts"), (1, 1, "no retries allowed")])
+@pytest.mark.parametrize(
+    ("number", "most", "words"), [(3, 3, "gave up after 3 attempts"), (1, 1, "no retries allowed")]
+)
 def test_last_attempt_is_exhausted_and_names_its_cause(number: int, most: int, words: str) -> None:
     step = decide(attempt(number, most), Failed(UpstreamFailure("503")))
     assert isinstance(step, GiveUp)

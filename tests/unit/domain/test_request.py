@@ -17,13 +17,23 @@ def test_defaults() -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("61.5", 61.5), ("1:01.5", 61.5), ("00:01:01.500", 61.5), ("10:00:00", 36000.0), (92, 92.0), (0, 0.0), ("75", 75.0)],
+    [
+        ("61.5", 61.5),
+        ("1:01.5", 61.5),
+        ("00:01:01.500", 61.5),
+        ("10:00:00", 36000.0),
+        (92, 92.0),
+        (0, 0.0),
+        ("75", 75.0),
+    ],
 )
 def test_times_as_numbers_or_clock(text: object, seconds: float) -> None:
     assert parse_request({"source": "x", "end": 40000, "start": text}).start == seconds
 
 
-@pytest.mark.parametrize("bad", [-1, "x", "1:99", True, None.__class__, [], "1:2:3:4", float("nan"), float("inf"), 1e12])
+@pytest.mark.parametrize(
+    "bad", [-1, "x", "1:99", True, None.__class__, [], "1:2:3:4", float("nan"), float("inf"), 1e12]
+)
 def test_times_that_are_none(bad: object) -> None:
     with pytest.raises(InvalidRequest, match="start"):
         parse_request({"source": "x", "start": bad})
@@ -66,7 +76,11 @@ def test_fingerprint_follows_what_shapes_the_artifacts_only() -> None:
     assert parse_request(base).fingerprint == same.fingerprint != other.fingerprint
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    )
+)
 def test_no_spec_ever_raises_anything_else(spec: object) -> None:
     try:
         parse_request(spec)

@@ -38,7 +38,8 @@ def test_storable_values_are_strict_json_in_utf8_without_nul(value: object) -> N
 
 
 @pytest.mark.parametrize(
-    ("output", "stored"), [(None, None), ({"a": 1}, {"a": 1}), ([1], {"value": [1]}), ("x", {"value": "x"}), (0, {"value": 0})]
+    ("output", "stored"),
+    [(None, None), ({"a": 1}, {"a": 1}), ([1], {"value": [1]}), ("x", {"value": "x"}), (0, {"value": 0})],
 )
 def test_output_wraps_all_but_objects(output: object, stored: object) -> None:
     assert as_output(output) == stored

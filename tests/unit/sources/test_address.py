@@ -4,7 +4,15 @@ import pytest
 
 from worker.sources.address import AddressPolicy
 
-PUBLIC = ["93.184.216.34", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
+PUBLIC = [
+    "93.184.216.34",
+    "8.8.8.8",
+    "172.32.0.1",
+    "2606:4700::1111",
+    "::ffff:8.8.8.8",
+    "64:ff9b::808:808",
+    "2002:808:808::1",
+]
 PRIVATE = [
     "127.0.0.1", "127.255.255.254", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.1.1",
     "100.64.0.1", "100.127.255.255", "198.18.0.1", "192.0.2.1", "198.51.100.7", "203.0.113.9", "192.0.0.8",
@@ -18,7 +26,18 @@ NEVER = [
     "169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "fd00:ec2::254", "::", "ff02::1",
     "::ffff:169.254.169.254", "::ffff:0.0.0.0", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1",
 ]  # fmt: skip
-NO_ADDRESS = ["", "localhost", "2130706433", "0x7f.1", "127.1", "0177.0.0.1", "0x7f000001", "127.0.0.1:80", "[::1]", " 8.8.8.8"]
+NO_ADDRESS = [
+    "",
+    "localhost",
+    "2130706433",
+    "0x7f.1",
+    "127.1",
+    "0177.0.0.1",
+    "0x7f000001",
+    "127.0.0.1:80",
+    "[::1]",
+    " 8.8.8.8",
+]
 
 
 @pytest.mark.parametrize("address", PUBLIC)
@@ -31,7 +50,9 @@ def test_private_address_is_refused(address: str) -> None:
     assert not AddressPolicy().allows(address)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "192.168.1.1", "::1", "fd12::1", "::ffff:127.0.0.1", "8.8.8.8"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "10.0.0.1", "192.168.1.1", "::1", "fd12::1", "::ffff:127.0.0.1", "8.8.8.8"]
+)
 def test_private_address_is_allowed_on_request(address: str) -> None:
     assert AddressPolicy(allow_private=True).allows(address)
 

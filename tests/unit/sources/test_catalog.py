@@ -36,7 +36,16 @@ async def test_absolute_path_is_a_file(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://x/y", "concat:/etc/passwd|/etc/hosts", "subfile,,start,0,end,9,,:/etc/passwd", "data:text/plain,x", "rtsp://x", "C:\\a.mp4", "lavfi:x", "fd:3"],
+    [
+        "ftp://x/y",
+        "concat:/etc/passwd|/etc/hosts",
+        "subfile,,start,0,end,9,,:/etc/passwd",
+        "data:text/plain,x",
+        "rtsp://x",
+        "C:\\a.mp4",
+        "lavfi:x",
+        "fd:3",
+    ],
 )
 def test_unknown_kinds_are_refused_with_the_known_ones(url: str) -> None:
     with pytest.raises((SourceUnsupported, InvalidRequest)) as caught:
@@ -45,7 +54,22 @@ def test_unknown_kinds_are_refused_with_the_known_ones(url: str) -> None:
         assert "file://, http://, https://" in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "-", "-i", "--help", "talk.mp4", "./talk.mp4", "https://x/\n", "/a\0b", "/a\x1bb", "http://[::1", "\ud800://x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "-",
+        "-i",
+        "--help",
+        "talk.mp4",
+        "./talk.mp4",
+        "https://x/\n",
+        "/a\0b",
+        "/a\x1bb",
+        "http://[::1",
+        "\ud800://x",
+    ],
+)
 def test_strings_that_are_no_source_are_invalid(url: str) -> None:
     with pytest.raises(InvalidRequest):
         SourceCatalog([Recorder("http", "https"), Recorder("file")]).open(url)

@@ -40,7 +40,8 @@ async def test_file_under_a_root_opens(root: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["-i.mp4", "%03d.mp4", "a:b.mp4", "100%25.mp4", "new\nline.mp4", "q?x#y.mp4", "ü 日.mp4", "concat:x|y.mp4", "'"]
+    "name",
+    ["-i.mp4", "%03d.mp4", "a:b.mp4", "100%25.mp4", "new\nline.mp4", "q?x#y.mp4", "ü 日.mp4", "concat:x|y.mp4", "'"],
 )
 async def test_odd_names_are_read_as_names(root: Path, name: str) -> None:
     path = root / name
@@ -57,7 +58,9 @@ async def test_path_is_taken_literally_and_url_is_decoded(root: Path) -> None:
     assert (await opened(root, f"file://{root}/a%20b.mp4")).size_bytes == 8
 
 
-@pytest.mark.parametrize("path", ["../secret.txt", "x/../../secret.txt", "%2e%2e/secret.txt", "..%2fsecret.txt", "../nothing-there"])
+@pytest.mark.parametrize(
+    "path", ["../secret.txt", "x/../../secret.txt", "%2e%2e/secret.txt", "..%2fsecret.txt", "../nothing-there"]
+)
 async def test_climbing_out_is_forbidden_whether_it_exists_or_not(root: Path, path: str) -> None:
     refused = await refusal(root, f"file://{root}/{path}")
     assert isinstance(refused, SourceForbidden)
@@ -103,7 +106,9 @@ async def test_missing_empty_and_irregular_files_are_told_apart(root: Path) -> N
     assert isinstance(await refusal(Path("/dev"), "/dev/zero"), SourceUnsupported)
 
 
-@pytest.mark.parametrize("url", ["file:talk.mp4", "file:///a%00b", "file:///a?b", "file:///a#b", "file:///%ff", "file:"])
+@pytest.mark.parametrize(
+    "url", ["file:talk.mp4", "file:///a%00b", "file:///a?b", "file:///a#b", "file:///%ff", "file:"]
+)
 async def test_urls_that_name_no_path_are_invalid(root: Path, url: str) -> None:
     assert isinstance(await refusal(root, url), InvalidRequest)
 

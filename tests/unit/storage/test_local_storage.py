@@ -38,9 +38,7 @@ async def test_put_leaves_the_object_and_its_record(root: Path, clip: Path) -> N
     assert files(root) == {".lock", KEY, "out/.clip.mp4.json"}
 
 
-async def test_full_disk_is_told_and_leaves_nothing(
-    root: Path, clip: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_full_disk_is_told_and_leaves_nothing(root: Path, clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -33,7 +33,18 @@ async def test_s3_url_names_bucket_and_prefix(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "artifacts", "/var/lib", "file:artifacts", "file://host/dir", "s3://", "s3:///x", "http://x/y", "s3://b/../c", "S3"],
+    [
+        "",
+        "artifacts",
+        "/var/lib",
+        "file:artifacts",
+        "file://host/dir",
+        "s3://",
+        "s3:///x",
+        "http://x/y",
+        "s3://b/../c",
+        "S3",
+    ],
 )
 def test_other_urls_are_refused_with_the_setting_s_name(url: str) -> None:
     with pytest.raises(ConfigError, match="STORAGE_URL"):
