@@ -156,6 +156,8 @@ class RangeServer:
     etag: str | None = '"v1"'
     #: the path and Range header of every request, in order
     requests: list[tuple[str, str | None]] = field(default_factory=list)
+    #: the If-Range header of every request, in order
+    conditions: list[str | None] = field(default_factory=list)
     #: bytes of bodies written so far
     bytes_sent: int = 0
     host: str = "127.0.0.1"
@@ -166,6 +168,7 @@ class RangeServer:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.requests.append((request.path_qs, request.headers.get("Range")))
+        self.conditions.append(request.headers.get("If-Range"))
         await asyncio.sleep(self.delay_seconds)
         if self.redirect is not None:
             return web.Response(status=302, headers={"Location": self.redirect})

@@ -25,7 +25,7 @@ _COMMANDS = {
     "migrate": _Place("migrate", "Create or update tables and queues in the database."),
     "doctor": _Place("doctor", "Check everything a worker needs, and say what to do about the rest."),
 }
-_OF_THE_GROUP = {"--help", "--version"}
+_OF_THE_GROUP = {"-h", "--help", "--version"}
 
 
 class _LazyGroup(click.Group):
@@ -51,6 +51,7 @@ class _LazyGroup(click.Group):
 
 @click.group(
     cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 failed or not found, 2 wrong usage or configuration, 130 interrupted. "
     "Settings come from the environment and from .env; .env.example names them all.",
 )

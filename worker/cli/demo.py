@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 QUEUE = "demo"
 #: a demo that still runs must keep its artifacts
 OLD_SECONDS = 60 * 60
+#: after Ctrl-C, for running jobs to notice
+CANCEL_SECONDS = 5.0
 
 
 @command("demo")
@@ -104,7 +106,7 @@ async def _run_jobs(face: Face, app: "App", sample: Path) -> list[JobDetail]:
         except asyncio.CancelledError:
             for job_id in ids:
                 await app.desk.cancel(job_id)
-            supervisor.stop()
+            await asyncio.wait({watching}, timeout=CANCEL_SECONDS)
             raise
         finally:
             watching.cancel()

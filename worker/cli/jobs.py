@@ -79,7 +79,7 @@ async def watch(face: Face, *, job: str) -> int:
 @command("cancel")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 async def cancel(face: Face, *, ids: Sequence[str]) -> int:
-    """Cancel jobs; a running one stops as soon as its worker hears of it."""
+    """Cancel jobs; a running one is told to stop."""
     meanings = {
         "cancelled": "cancelled",
         "processing": "is running; its worker was told to stop",

@@ -44,10 +44,10 @@ def locate(source: str) -> str:
     """A URL as it is; a path of this machine as a file:// URL."""
     if "://" in source or len(source) > MAX_SPEC_BYTES:
         return source
-    path = Path(source).expanduser()
     try:
-        is_there = path.exists()
-    except (OSError, ValueError):
+        path = Path(source).expanduser()
+        is_there = path.is_file()
+    except (OSError, ValueError, RuntimeError):
         is_there = False
     if not is_there:
         raise InvalidRequest(

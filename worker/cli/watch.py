@@ -36,7 +36,9 @@ def open_view(out: Output, labels: Mapping[UUID, str]) -> View:
     return Bars(out.side, labels) if out.side.is_terminal else Lines(out.side, labels)
 
 
-async def follow(desk: JobDesk, ids: Sequence[UUID], view: View) -> list[JobDetail]:
+async def follow(
+    desk: JobDesk, ids: Sequence[UUID], view: View, *, patience_seconds: float = PATIENCE_SECONDS
+) -> list[JobDetail]:
     """The jobs as they ended, in the order asked for."""
     last: dict[UUID, JobDetail] = {}
     started = time.monotonic()
@@ -49,7 +51,7 @@ async def follow(desk: JobDesk, ids: Sequence[UUID], view: View) -> list[JobDeta
                     view.show(last[job_id])
             if all(job.status.is_final for job in last.values()):
                 return [last[job_id] for job_id in ids]
-            if not has_remarked and time.monotonic() - started > PATIENCE_SECONDS and _nobody_came(last):
+            if not has_remarked and time.monotonic() - started > patience_seconds and _nobody_came(last):
                 view.remark("no worker has taken it yet; is one running for this database and queue?")
                 has_remarked = True
             await asyncio.sleep(POLL_SECONDS)

@@ -106,7 +106,7 @@ class _Publication:
             except (JobError, ConnectionError) as exc:
                 if isinstance(exc, JobError):
                     self.traffic.failure = self.traffic.failure or exc
-                pass
+                transport.abort()
             return response
         finally:
             self._connections.discard(transport)

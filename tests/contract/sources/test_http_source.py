@@ -175,12 +175,27 @@ async def test_source_that_changes_while_read_is_noticed(
 ) -> None:
     origin.etag = etag
     async with http_source.open(origin.url("talk.mp4")) as source:
-        (origin.root / "talk.mp4").write_bytes(b"another film" * 1000)
+        # with a tag even a film of the same size is told apart, without one only its size can tell
+        (origin.root / "talk.mp4").write_bytes(CONTENT[::-1] if etag else CONTENT + b"x")
         origin.etag = etag and etag.replace("v1", "v2")
         with pytest.raises(aiohttp.ClientError):
             await read(child, source.input)
         assert isinstance(source.failure(), UpstreamFailure)
         assert "changed while it was read" in str(source.failure())
+
+
+@pytest.mark.parametrize(("etag", "condition"), [('"v1"', '"v1"'), ('W/"v1"', None), (None, None)])
+async def test_reads_are_tied_to_the_version_that_was_opened(
+    http_source: HttpSource,
+    origin: RangeServer,
+    child: aiohttp.ClientSession,
+    etag: str | None,
+    condition: str | None,
+) -> None:
+    origin.etag = etag
+    async with http_source.open(origin.url("talk.mp4")) as source:
+        assert await read(child, source.input, "10-19") == CONTENT[10:20]
+    assert origin.conditions == [None, condition]
 
 
 async def test_redirects_are_followed(
@@ -260,7 +275,7 @@ async def test_name_of_private_addresses_is_forbidden(
 @pytest.mark.parametrize(
     "host",
     ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "[::1]",
-     "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "0.0.0.0", "[::]", "127.0.0.1.", "①②⑦.0.0.1"],
+     "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "0.0.0.0", "[::]", "①②⑦.0.0.1"],
 )  # fmt: skip
 async def test_every_spelling_of_loopback_is_refused(
     make_source: MakeHttpSource, origin: RangeServer, host: str
