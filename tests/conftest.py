@@ -1,5 +1,6 @@
 """Shared by every test: one PostgreSQL a session, one cloned database a test."""
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -51,7 +52,6 @@ def server_dsn() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def template_database(server_dsn: str) -> str:
     """A migrated database that others are cloned from, which takes a tenth of migrating anew."""
-    import asyncio
 
     async def build() -> None:
         admin = await asyncpg.connect(server_dsn)

@@ -13,7 +13,7 @@ import structlog
 from worker.asr import open_recognizer
 from worker.db.embedded import EmbeddedPostgres
 from worker.db.listen import Listener
-from worker.db.migrate import Migration, migrate, require_migrated
+from worker.db.migrate import Migration, migrate, refuse_other_schema, require_migrated
 from worker.db.pool import Pool, open_pool
 from worker.domain.job import WorkerId
 from worker.jobs.desk import JobDesk
@@ -81,11 +81,8 @@ async def open_app(
     settings: Settings, *, role: str, say: Callable[[str], None] = lambda _line: None
 ) -> AsyncIterator[App]:
     """Connect, to an embedded server when DATABASE_URL is not set; that one is kept up to date by itself."""
-    async with AsyncExitStack() as stack:
-        dsn, is_embedded = await _database(settings, stack, say)
-        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE)
-        stack.push_async_callback(_close_pool, pool)
-        if is_embedded:
+    async with _open_database(settings, role=role, say=say) as (dsn, pool):
+        if settings.database_url is None:
             await install(pool, settings)
         else:
             await require_migrated(pool, queue_schema=settings.queue_schema)
@@ -98,15 +95,14 @@ async def open_bare_pool(
     settings: Settings, *, role: str, say: Callable[[str], None] = lambda _line: None
 ) -> AsyncIterator[Pool]:
     """Connect without asking what is in the database: for `migrate` and `doctor`."""
-    async with AsyncExitStack() as stack:
-        dsn, _ = await _database(settings, stack, say)
-        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE)
-        stack.push_async_callback(_close_pool, pool)
+    async with _open_database(settings, role=role, say=say) as (_dsn, pool):
         yield pool
 
 
 async def install(pool: Pool, settings: Settings) -> list[Migration]:
     """Create or bring up to date: the queue's schema (only where there is none), our tables, the queues."""
+    # Before anything is created: a database that belongs to another queue schema is left as it is.
+    await refuse_other_schema(pool, queue_schema=settings.queue_schema)
     queue = await PgBoss.install(pool, schema=settings.queue_schema)
     applied = await migrate(pool, queue_schema=settings.queue_schema)
     await ensure_queues(queue, settings)
@@ -231,14 +227,20 @@ def _s3_options(settings: Settings) -> S3Options:
     )
 
 
-async def _database(settings: Settings, stack: AsyncExitStack, say: Callable[[str], None]) -> tuple[str, bool]:
-    if settings.database_url is not None:
-        return settings.database_url.get_secret_value(), False
-    embedded = EmbeddedPostgres(settings.scratch_dir.absolute() / "postgres")
-    dsn = await embedded.start()
-    stack.push_async_callback(embedded.stop)
-    say(f"DATABASE_URL is not set: using the embedded PostgreSQL in {embedded.home}")
-    return dsn, True
+@asynccontextmanager
+async def _open_database(
+    settings: Settings, *, role: str, say: Callable[[str], None]
+) -> AsyncIterator[tuple[str, Pool]]:
+    async with AsyncExitStack() as stack:
+        if settings.database_url is not None:
+            dsn = settings.database_url.get_secret_value()
+        else:
+            embedded = EmbeddedPostgres(settings.scratch_dir.absolute() / "postgres")
+            dsn = await stack.enter_async_context(embedded)
+            say(f"DATABASE_URL is not set: using the embedded PostgreSQL in {embedded.home}")
+        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE)
+        stack.push_async_callback(_close_pool, pool)
+        yield dsn, pool
 
 
 async def _close_pool(pool: Pool) -> None:

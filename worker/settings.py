@@ -102,11 +102,13 @@ class Settings(BaseSettings):
 
 def load_settings(**overrides: Any) -> Settings:
     """Settings from the environment and `.env`; ConfigError names what is wrong with which setting."""
-    _refuse_misspelt(Path(".env"))
     try:
+        _refuse_misspelt(Path(".env"))
         return Settings(**overrides)
     except ValidationError as exc:
         raise ConfigError("; ".join(_problems(exc))) from None
+    except (OSError, UnicodeError) as exc:
+        raise ConfigError(f".env cannot be read: {exc}") from exc
 
 
 def _problems(exc: ValidationError) -> list[str]:

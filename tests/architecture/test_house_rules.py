@@ -46,7 +46,7 @@ def test_the_drawn_error_tree_is_the_real_one() -> None:
     drawn = []
     for line in (worker.errors.__doc__ or "").splitlines():
         found = re.match(r"([│├└─ ]*)([A-Z]\w+)(?:\s+([A-Z_]{4,}))?", line)
-        if found and "Error" in line or found and found[3]:
+        if (found and "Error" in line) or (found and found[3]):
             drawn.append((len(found[1]) // 4, found[2], found[3]))
     real = [(depth, name, code if depth else None) for depth, name, code in draw(ClipbossError, 0)]
     assert drawn == real

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from dotenv import dotenv_values
 
 from worker.errors import ConfigError
 from worker.settings import Settings, load_settings
@@ -57,8 +58,6 @@ def test_misspelt_name_in_the_file_is_refused_and_foreign_ones_are_not() -> None
 
 
 def test_example_file_names_every_setting_with_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dotenv import dotenv_values
-
     example = Path(__file__).parents[2] / ".env.example"
     lines = [line.lstrip("# ") for line in example.read_text().splitlines() if "=" in line]
     Path("uncommented.env").write_text("\n".join(lines))

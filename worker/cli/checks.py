@@ -12,7 +12,7 @@ from typing import Any
 from worker import __version__
 from worker.app import open_bare_pool, open_checked_storage
 from worker.asr import open_recognizer
-from worker.cli.command import explain, read_settings
+from worker.cli.command import explain
 from worker.cli.present import readable_bytes
 from worker.db.migrate import require_migrated
 from worker.db.pool import Pool, where
@@ -21,7 +21,7 @@ from worker.media.ffmpeg import ffmpeg_version, find_ffmpeg
 from worker.media.process import Limits, run_child
 from worker.queue import PgBoss
 from worker.queue.schema import attach_schema, read_version
-from worker.settings import Settings
+from worker.settings import Settings, load_settings
 
 #: what the stages have ffmpeg write: clip, sound, poster, speech for the recognizer
 ENCODERS = ("libx264", "aac", "mjpeg", "pcm_s16le")
@@ -42,7 +42,7 @@ class Check:
 async def run_checks() -> AsyncIterator[Check]:
     yield Check("python", ok=True, detail=f"{sys.version.split()[0]}, clipboss {__version__}")
     try:
-        settings = read_settings()
+        settings = load_settings()
     except ConfigError as exc:
         yield Check("settings", ok=False, detail=f"{exc}; nothing else can be checked before this")
         return

@@ -35,7 +35,7 @@ class Face:
 
     def load_settings(self, **overrides: Any) -> Settings:
         """Settings, with logs that stay out of the way of what the command prints."""
-        settings = read_settings(**overrides)
+        settings = load_settings(**overrides)
         self.is_debugging = self.is_debugging or settings.log_level == "debug"
         configure_logging(settings.log_format, "debug" if self.is_debugging else "warning")
         return settings
@@ -117,10 +117,3 @@ def how_to_call() -> str:
     if Path("dev").is_file() and Path("worker/__main__.py").is_file():
         return "./dev run"
     return click.get_current_context().find_root().info_name or "clipboss"
-
-
-def read_settings(**overrides: Any) -> Settings:
-    try:
-        return load_settings(**overrides)
-    except (OSError, UnicodeError) as exc:
-        raise ConfigError(f".env cannot be read: {exc}") from exc

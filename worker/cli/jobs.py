@@ -14,8 +14,7 @@ from worker.domain.job import JobStatus
 from worker.errors import JobMissing
 from worker.jobs.desk import JobDesk
 
-#: how far back a shortened id or a queue is looked for
-NEWEST = 1000
+MOST_LISTED = 1000
 SHORTEST_PREFIX = 4
 
 
@@ -23,7 +22,7 @@ SHORTEST_PREFIX = 4
 def jobs() -> None:
     """Look at jobs, cancel them, try them again.
 
-    An ID may be shortened to its first 4 or more characters as long as it stays unique among the newest 1000 jobs.
+    An ID may be shortened to its first 4 or more characters as long as that is unique.
     A job that does not exist is exit code 1, something that cannot be an id is exit code 2.
     """
 
@@ -31,21 +30,21 @@ def jobs() -> None:
 @command("list")
 @click.option("--status", type=click.Choice([status.value for status in JobStatus]), help="Only these.")
 @click.option("--queue", help="Only of this queue.")
-@click.option("--limit", type=click.IntRange(1, NEWEST), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, MOST_LISTED), default=20, show_default=True, help="At most so many.")
 async def list_jobs(face: Face, *, status: str | None, queue: str | None, limit: int) -> None:
     """The newest jobs."""
     async with face.open_app() as app:
         found = await app.desk.listing(
             [queue] if queue else app.settings.queues,
             status=JobStatus(status) if status else None,
-            limit=NEWEST if queue else limit,
+            queue=queue,
+            limit=limit,
         )
-    shown = [job for job in found if queue in {None, job.queue}][:limit]
     if face.out.as_json:
-        face.out.value(shown)
-    elif shown:
+        face.out.value(found)
+    elif found:
         short = face.out.is_terminal
-        face.out.table(COLUMNS, [summary_row(job, short=short) for job in shown])
+        face.out.table(COLUMNS, [summary_row(job, short=short) for job in found])
     else:
         face.out.note("no such jobs" if status or queue else "no jobs yet")
 
@@ -113,12 +112,11 @@ def parse_reference(text: str) -> UUID | str:
 async def find(desk: JobDesk, reference: UUID | str, queues: Sequence[str]) -> UUID:
     if isinstance(reference, UUID):
         return reference
-    newest = await desk.listing(queues, limit=NEWEST)
-    matches = [job.id for job in newest if str(job.id).startswith(reference)]
+    matches = await desk.find(reference, queues)
     if not matches:
-        raise JobMissing(f"no job among the newest {NEWEST} has an id that begins with {reference}")
+        raise JobMissing(f"no job has an id that begins with {reference}")
     if len(matches) > 1:
-        raise click.UsageError(f"{len(matches)} jobs have ids that begin with {reference}: write more of it.")
+        raise click.UsageError(f"more than one job has an id that begins with {reference}: write more of it.")
     return matches[0]
 
 

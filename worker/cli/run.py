@@ -6,9 +6,9 @@ import time
 import click
 import structlog
 
-from worker.cli.command import Face, command, how_to_call, read_settings
+from worker.cli.command import Face, command, how_to_call
 from worker.errors import ClipbossError
-from worker.settings import Settings
+from worker.settings import Settings, load_settings
 from worker.telemetry.logs import configure_logging
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ async def up(face: Face) -> None:
 
 
 def _settings(face: Face) -> Settings:
-    settings = read_settings()
+    settings = load_settings()
     level = "debug" if face.is_debugging else settings.log_level
     configure_logging("json" if face.out.as_json else settings.log_format, level)
     return settings

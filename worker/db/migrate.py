@@ -77,6 +77,14 @@ async def require_migrated(pool: Pool, *, queue_schema: str, folder: Path | None
         _check(migration, row["checksum"], row["queue_schema"], queue_schema)
 
 
+async def refuse_other_schema(pool: Pool, *, queue_schema: str) -> None:
+    """SchemaUnsupported when the database was migrated for another queue schema; nothing is written."""
+    if await pool.fetchval("SELECT to_regclass('worker.migrations')::text") is None:
+        return
+    for row in await pool.fetch("SELECT DISTINCT queue_schema FROM worker.migrations"):
+        _check_schema(row["queue_schema"], queue_schema)
+
+
 async def _is_applied(connection: Connection, migration: Migration, queue_schema: str) -> bool:
     await connection.execute("CREATE SCHEMA IF NOT EXISTS worker")
     await connection.execute(
@@ -108,6 +116,10 @@ def _check(migration: Migration, checksum: str, applied_schema: str, queue_schem
         raise SchemaUnsupported(
             f"migration {label} was changed after it had been applied; restore it and add a new migration instead"
         )
+    _check_schema(applied_schema, queue_schema)
+
+
+def _check_schema(applied_schema: str, queue_schema: str) -> None:
     if applied_schema != queue_schema:
         raise SchemaUnsupported(
             f"this database was migrated for QUEUE_SCHEMA={applied_schema}, not {queue_schema}; use that name"

@@ -82,7 +82,9 @@ async def _explained(dsn: str, call: Callable[[], Awaitable[T]]) -> T:
         return await call()
     except (asyncpg.ClientConfigurationError, ValueError) as exc:
         raise DatabaseUnavailable(
-            f"DATABASE_URL is not a PostgreSQL address ({exc}); expected postgresql://user:password@host:5432/database"
+            # The parser's own words may quote a piece of the password.
+            "DATABASE_URL is not a PostgreSQL address; expected postgresql://user:password@host:5432/database "
+            "(special characters in the password percent-encoded)"
         ) from exc
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as exc:
         raise DatabaseUnavailable(

@@ -3,9 +3,9 @@
 import hashlib
 import json
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from worker.domain.media import Mode
@@ -65,12 +65,6 @@ class ClipRequest(BaseModel):
     key_prefix: Annotated[str, BeforeValidator(_check_key_prefix), Field(max_length=512)] | None = None
     metadata: dict[str, Any] | None = None
 
-    @model_validator(mode="after")
-    def _end_after_start(self) -> Self:
-        if self.end is not None and self.end <= (self.start or 0.0):
-            raise PydanticCustomError("range", "end must be after start")
-        return self
-
     @property
     def fingerprint(self) -> str:
         """Same fingerprint = same artifacts wanted; stored with each of them."""
@@ -85,10 +79,23 @@ def parse_request(spec: Any) -> ClipRequest:
     size = len(json.dumps(spec, ensure_ascii=False, default=str).encode(errors="replace"))
     if size > MAX_SPEC_BYTES:
         raise InvalidRequest(f"the job's data has {size:,} bytes; at most {MAX_SPEC_BYTES:,} are accepted")
+    problems = _range_problems(spec)
     try:
-        return ClipRequest.model_validate(spec)
+        request = ClipRequest.model_validate(spec)
     except ValidationError as exc:
-        raise InvalidRequest("; ".join(_problems(exc))) from None
+        raise InvalidRequest("; ".join(_problems(exc) + problems)) from None
+    if problems:
+        raise InvalidRequest("; ".join(problems))
+    return request
+
+
+def _range_problems(spec: dict[str, Any]) -> list[str]:
+    """Looked for apart from the fields, so that it is told beside their problems and not after them."""
+    try:
+        start, end = (parse_seconds(spec[name]) if spec.get(name) is not None else None for name in ("start", "end"))
+    except PydanticCustomError:
+        return []
+    return ["end must be after start"] if end is not None and end <= (start or 0.0) else []
 
 
 def _problems(exc: ValidationError) -> list[str]:

@@ -88,10 +88,18 @@ class JobDesk:
         return JobDetail(**{**row, "status": JobStatus(row["status"])})
 
     async def listing(
-        self, queues: Sequence[str], *, status: JobStatus | None = None, limit: int = 50
+        self, queues: Sequence[str], *, status: JobStatus | None = None, queue: str | None = None, limit: int = 50
     ) -> list[JobSummary]:
-        rows = await self._pool.fetch(self._sql["list_jobs"], list(queues), status, limit)
+        """Newest first. `queues` are those in which jobs that only pg-boss knows are ours; `queue` narrows to one."""
+        rows = await self._pool.fetch(self._sql["list_jobs"], list(queues), status, limit, queue)
         return [JobSummary(**{**row, "status": JobStatus(row["status"])}) for row in rows]
+
+    async def find(self, prefix: str, queues: Sequence[str]) -> list[JobId]:
+        """Jobs whose id begins with these hexadecimal digits (dashes do not count); two are enough to be ambiguous."""
+        digits = prefix.replace("-", "").lower()
+        first, last = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+        rows = await self._pool.fetch(self._sql["find_jobs"], first, last, list(queues))
+        return [JobId(row["id"]) for row in rows]
 
     async def events(self, job_id: UUID, *, after: int = 0) -> list[JobEvent]:
         return [JobEvent(**row) for row in await self._pool.fetch(self._sql["list_events"], job_id, after)]

@@ -42,8 +42,8 @@ class Executor:
             outcome = await self._attempt(job)
             job.is_recording = True
             step = decide(job.attempt, outcome)
-            await self._record(job, step)
-            self._tell(job, step, time.monotonic() - started)
+            recorded = step if await self._record(job, step) else Drop()
+            self._tell(job, recorded, time.monotonic() - started)
 
     async def _attempt(self, job: ActiveJob) -> Outcome:
         limit = asyncio.timeout(max(1.0, job.attempt.expire_seconds - TIME_LIMIT_MARGIN_SECONDS))
@@ -72,13 +72,15 @@ class Executor:
                     await stage.run(work)
         return {**work.result, "timings_ms": dict(job.timings_ms)}
 
-    async def _record(self, job: ActiveJob, step: Step) -> None:
+    async def _record(self, job: ActiveJob, step: Step) -> bool:
         """An error here is not an error of the job: the write is repeated until the lease is over."""
         try:
             await persist(job, lambda: self._write(job, step))
+            return True
         except LeaseLostError as exc:
             self._metrics.lease_lost.inc()
             log.warning("lease_lost", reason=str(exc))
+            return False
 
     async def _write(self, job: ActiveJob, step: Step) -> None:
         match step:

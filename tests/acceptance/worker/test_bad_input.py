@@ -1,15 +1,18 @@
 """Bad input ends in a failed job with a code and a sentence: never a traceback, never a stuck job."""
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
+import imageio_ffmpeg
 import pytest
 
 from tests.processes import Bench
 from tests.servers import RangeServer, S3Server
 from worker.domain.job import JobStatus
+from worker.media.sample import make_sample
 
 
 def broken_files(folder: Path, talk: Path) -> None:
@@ -56,8 +59,6 @@ CASES: dict[str, tuple[Spec, str]] = {
 
 @pytest.mark.timeout(120)
 async def test_each_kind_of_bad_input_has_its_code(bench: Bench, origin: RangeServer, tmp_path: Path) -> None:
-    from worker.media.sample import make_sample
-
     folder = tmp_path / "in"
     folder.mkdir()
     shutil.copy(bench.media / "talk.mp4", folder)
@@ -129,10 +130,6 @@ async def test_unusable_storage_stops_the_worker_at_start(
 
 
 def _drop_audio(path: Path) -> None:
-    import subprocess
-
-    import imageio_ffmpeg
-
     silent = path.with_name("tmp.mp4")
     ffmpeg = imageio_ffmpeg.get_ffmpeg_exe()
     subprocess.run([ffmpeg, "-v", "error", "-i", str(path), "-an", "-c", "copy", str(silent)], check=True)

@@ -6,10 +6,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from worker.app import open_app, open_worker
 from worker.db.listen import Listener
 from worker.db.pool import Pool, open_pool
 from worker.errors import DatabaseUnavailable
 from worker.queue import PgBoss
+from worker.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -66,9 +68,6 @@ async def test_listener_hears_again_after_its_connection_was_cut(dsn: str, pool:
 
 
 async def test_a_worker_takes_at_most_four_connections(dsn: str, pool: Pool, queue: PgBoss, tmp_path: Path) -> None:
-    from worker.app import open_app, open_worker
-    from worker.settings import Settings
-
     settings = Settings(_env_file=None, database_url=dsn, asr_engine="none", scratch_dir=tmp_path)
     async with open_app(settings, role="budget") as app:
         jobs = [await app.desk.submit("clip", {}) for _ in range(20)]

@@ -51,7 +51,7 @@ async def test_many_workers_never_share_a_job(room: Room) -> None:
         return mine
 
     taken = await asyncio.gather(*(drain(WorkerId(uuid4())) for _ in range(6)))
-    assert sorted(sum(taken, [])) == list(range(60))
+    assert sorted(number for mine in taken for number in mine) == list(range(60))
 
 
 async def test_delivery_of_a_done_job_is_settled_with_the_stored_result(room: Room) -> None:

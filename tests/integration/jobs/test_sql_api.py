@@ -1,6 +1,7 @@
 """The SQL API that any language can call: worker.submit, worker.cancel, worker.retry."""
 
-from uuid import uuid4
+import random
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -49,8 +50,6 @@ async def test_submit_to_an_unknown_queue_says_so(room: Room) -> None:
 
 
 async def test_huge_spec_is_refused(room: Room) -> None:
-    import random
-
     noise = "".join(random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=200_000))
     with pytest.raises(InvalidRequest, match="at most 65536"):
         await room.desk.submit("clip", {"source": noise})
@@ -158,3 +157,19 @@ async def test_functions_are_not_open_to_everybody(room: Room) -> None:
                     await connection.execute("SELECT worker.submit('clip', '{}')")
     finally:
         await room.pool.execute("REVOKE USAGE ON SCHEMA worker FROM nobody_special; DROP ROLE nobody_special")
+
+
+async def test_job_is_found_by_the_beginning_of_its_id(room: Room) -> None:
+    for name in ("abcd0000-0000-4000-8000-000000000001", "abcd0000-0000-4000-8000-000000000002"):
+        await room.desk.submit("clip", {}, {"id": name})
+    sent = await room.queue.send("clip", {}, id=UUID("ffff0000-0000-4000-8000-000000000003"))
+    assert len(await room.desk.find("abcd", ["clip"])) == 2
+    assert await room.desk.find("FFFF0000-0000-4", ["clip"]) == [sent]
+    assert await room.desk.find("1234", ["clip"]) == []
+
+
+async def test_listing_of_one_queue(room: Room) -> None:
+    await room.queue.create_queue("other")
+    await room.desk.submit("clip", {})
+    mine = await room.desk.submit("other", {})
+    assert [job.id for job in await room.desk.listing(["clip"], queue="other")] == [mine]

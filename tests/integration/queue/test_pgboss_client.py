@@ -1,11 +1,12 @@
 """The pg-boss client: queues, sending, claiming, settling."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
-from worker.db.pool import Pool
+from worker.db.pool import Pool, open_pool
 from worker.errors import ConfigError, QueueMissing, SchemaUnsupported
 from worker.queue import Fence, PgBoss
 from worker.queue.schema import attach_schema, ensure_schema, read_version
@@ -187,8 +188,6 @@ async def test_unfenced_fail_reaches_a_waiting_job(queue: PgBoss) -> None:
 
 class TestSchema:
     async def test_absent_schema_is_refused_and_then_created(self, empty_dsn: str) -> None:
-        from worker.db.pool import open_pool
-
         pool = await open_pool(empty_dsn, name="tests")
         try:
             with pytest.raises(SchemaUnsupported, match="no pg-boss schema"):
@@ -208,10 +207,6 @@ class TestSchema:
         assert await read_version(pool, "pgboss") == version
 
     async def test_racing_creators_make_one_schema(self, empty_dsn: str) -> None:
-        import asyncio
-
-        from worker.db.pool import open_pool
-
         pool = await open_pool(empty_dsn, name="tests", size=4)
         try:
             assert await asyncio.gather(*(ensure_schema(pool, "pgboss") for _ in range(4))) == [46] * 4

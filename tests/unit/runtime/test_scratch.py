@@ -18,10 +18,14 @@ def lease(token: int = 1) -> Lease:
 
 async def test_room_is_gone_after_the_attempt_whatever_happened(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, min_free_bytes=0)
-    with pytest.raises(ZeroDivisionError):
+
+    async def broken_work() -> None:
         async with scratch.room_for(lease()) as room:
             (room / "clip.mp4").write_bytes(b"x")
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await broken_work()
     assert list((tmp_path / "jobs").iterdir()) == []
 
 

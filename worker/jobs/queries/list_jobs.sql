@@ -1,14 +1,14 @@
--- Jobs, newest first, with those that only pg-boss knows yet; $1 = queues, $2 = status (null = any), $3 = how many; returns summaries.
+-- Jobs, newest first, with those that only pg-boss knows yet; $1 = our queues, $2 = status (null = any), $3 = how many, $4 = only this queue (null = any); returns summaries.
 (SELECT id, queue, spec, status, attempt_count, max_attempts, stage, progress, error_code, error_message, created_at, finished_at
  FROM worker.jobs
- WHERE ($2::text IS NULL OR status = $2)
+ WHERE ($2::text IS NULL OR status = $2) AND ($4::text IS NULL OR queue = $4)
  ORDER BY created_at DESC, id
  LIMIT $3)
 UNION ALL
 (SELECT job.id, job.name, job.data, 'queued', 0, job.retry_limit + 1, NULL, 0, NULL, NULL, job.created_on, NULL
  FROM {queue}.job AS job
  WHERE job.name = ANY ($1::text[]) AND job.state < 'active'
-   AND ($2::text IS NULL OR $2 = 'queued')
+   AND ($2::text IS NULL OR $2 = 'queued') AND ($4::text IS NULL OR job.name = $4)
    AND NOT EXISTS (SELECT FROM worker.jobs AS known WHERE known.id = job.id)
  ORDER BY job.created_on DESC
  LIMIT $3)
