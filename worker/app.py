@@ -86,7 +86,7 @@ async def open_app(
             await install(pool, settings)
         else:
             await require_migrated(pool, queue_schema=settings.queue_schema)
-        queue = await PgBoss.attach(pool, schema=settings.queue_schema)
+        queue = await PgBoss.attach(pool, schema=settings.queue_schema, allow_newer=settings.queue_allow_newer)
         yield App(settings, dsn, pool, queue, JobDesk(pool, queue))
 
 
@@ -103,7 +103,7 @@ async def install(pool: Pool, settings: Settings) -> list[Migration]:
     """Create or bring up to date: the queue's schema (only where there is none), our tables, the queues."""
     # Before anything is created: a database that belongs to another queue schema is left as it is.
     await refuse_other_schema(pool, queue_schema=settings.queue_schema)
-    queue = await PgBoss.install(pool, schema=settings.queue_schema)
+    queue = await PgBoss.install(pool, schema=settings.queue_schema, allow_newer=settings.queue_allow_newer)
     applied = await migrate(pool, queue_schema=settings.queue_schema)
     await ensure_queues(queue, settings)
     return applied

@@ -23,6 +23,8 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = None
     #: schema of the pg-boss tables
     queue_schema: Annotated[str, Field(min_length=1, max_length=50)] = "pgboss"
+    #: work with a pg-boss schema that is newer than this release knows
+    queue_allow_newer: bool = False
     #: queues this worker takes jobs from, comma-separated
     queues: Names = ("clip", "clip.page")
     #: jobs at once

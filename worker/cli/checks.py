@@ -141,7 +141,7 @@ async def _tables(pool: Pool, settings: Settings) -> str:
 
 
 async def _queue_schema(pool: Pool, settings: Settings) -> str:
-    version = await attach_schema(pool, settings.queue_schema)
+    version = await attach_schema(pool, settings.queue_schema, allow_newer=settings.queue_allow_newer)
     return f"schema {settings.queue_schema}, version {version}"
 
 

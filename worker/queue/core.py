@@ -30,14 +30,16 @@ class Core:
         self._sql = load_queries("worker.queue", queue_schema=schema, queue_version=version)
 
     @classmethod
-    async def attach(cls, pool: Pool, *, schema: str = "pgboss") -> Self:
-        """A client for an existing install."""
-        return cls(pool, schema=schema, version=await attach_schema(pool, schema))
+    async def attach(cls, pool: Pool, *, schema: str = "pgboss", allow_newer: bool = False) -> Self:
+        """A client for an existing install; one that is newer than this release only if allowed."""
+        version = await attach_schema(pool, schema, allow_newer=allow_newer)
+        return cls(pool, schema=schema, version=version)
 
     @classmethod
-    async def install(cls, pool: Pool, *, schema: str = "pgboss") -> Self:
+    async def install(cls, pool: Pool, *, schema: str = "pgboss", allow_newer: bool = False) -> Self:
         """A client for an existing install, or a fresh one where there is none."""
-        return cls(pool, schema=schema, version=await ensure_schema(pool, schema))
+        version = await ensure_schema(pool, schema, allow_newer=allow_newer)
+        return cls(pool, schema=schema, version=version)
 
     def _on(self, connection: Connection | None) -> Executor:
         return connection if connection is not None else self._pool

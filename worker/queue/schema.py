@@ -19,7 +19,7 @@ async def read_version(db: Executor, schema: str) -> int | None:
     return version
 
 
-async def attach_schema(db: Executor, schema: str) -> int:
+async def attach_schema(db: Executor, schema: str, *, allow_newer: bool = False) -> int:
     """The number of a schema this client can work with; SchemaUnsupported otherwise."""
     version = await read_version(db, schema)
     if version is None:
@@ -32,15 +32,15 @@ async def attach_schema(db: Executor, schema: str) -> int:
             f"pg-boss schema {schema!r} is at version {version}; {OLDEST_SCHEMA} or newer is needed: "
             "upgrade pg-boss in the Node application and start it once (pg-boss 12.26 or newer)"
         )
-    if version > NEWEST_SCHEMA:
+    if version > NEWEST_SCHEMA and not allow_newer:
         raise SchemaUnsupported(
             f"pg-boss schema {schema!r} is at version {version}; "
-            f"this release knows up to {NEWEST_SCHEMA}: upgrade clipboss"
+            f"this release knows up to {NEWEST_SCHEMA}: upgrade clipboss, or set QUEUE_ALLOW_NEWER=1 at your own risk"
         )
     return version
 
 
-async def ensure_schema(pool: Pool, schema: str) -> int:
+async def ensure_schema(pool: Pool, schema: str, *, allow_newer: bool = False) -> int:
     """Attach, or create the newest version where there is none."""
     if await read_version(pool, schema) is None:
         try:
@@ -49,7 +49,7 @@ async def ensure_schema(pool: Pool, schema: str) -> int:
         except (asyncpg.DuplicateSchemaError, asyncpg.DuplicateTableError, asyncpg.DuplicateObjectError):
             # An older Node creator does not wait for our lock; whoever came first made it.
             pass
-    return await attach_schema(pool, schema)
+    return await attach_schema(pool, schema, allow_newer=allow_newer)
 
 
 async def _create(connection: Connection, schema: str) -> None:
