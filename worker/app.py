@@ -28,6 +28,7 @@ from worker.runtime.dispatcher import Dispatcher
 from worker.runtime.executor import Executor
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.progress import ProgressWriter
+from worker.runtime.pulse import Ticker
 from worker.runtime.recovery import RecoveryScanner
 from worker.runtime.scratch import Scratch
 from worker.runtime.supervisor import Pace, Supervisor
@@ -55,6 +56,9 @@ log = structlog.get_logger(__name__)
 POOL_SIZE = 2
 #: part of a lease after which its holder lets go of a job it could not renew; the rest is for killing children
 HOLDS = 0.8
+#: part of a lease for which the worker's loop may stand still before its beats are withheld
+STALLED = 0.5
+TICK_SECONDS = 0.25
 #: of queues that we create: longer than pg-boss's 15 minutes, because media is long
 EXPIRE_SECONDS = 2 * 60 * 60
 RETRY_DELAY_SECONDS = 5
@@ -130,6 +134,7 @@ async def open_worker(app: App) -> AsyncIterator[Supervisor]:
     metrics = Metrics()
     active = ActiveJobs()
     store = JobStore(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec)
+    ticker = Ticker(interval_seconds=TICK_SECONDS, stall_seconds=settings.lease_timeout_sec * STALLED, metrics=metrics)
     worker_id = WorkerId(uuid4())
     name = f"clipboss:{socket.gethostname()}:{os.getpid()}"
     async with AsyncExitStack() as stack:
@@ -160,8 +165,10 @@ async def open_worker(app: App) -> AsyncIterator[Supervisor]:
                 active,
                 name=f"{name}:beats",
                 timeout_seconds=settings.heartbeat_interval_sec,
+                is_alive=ticker.is_moving,
                 metrics=metrics,
             ),
+            ticker=ticker,
             recovery=RecoveryScanner(
                 StaleLeases(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec),
                 lease_seconds=settings.lease_timeout_sec,
@@ -178,6 +185,7 @@ async def open_worker(app: App) -> AsyncIterator[Supervisor]:
             pace=Pace(
                 poll_seconds=settings.poll_interval_sec,
                 heartbeat_seconds=settings.heartbeat_interval_sec,
+                tick_seconds=TICK_SECONDS,
                 recovery_seconds=settings.recovery_scan_interval_sec,
                 shutdown_seconds=settings.shutdown_timeout_sec,
             ),

@@ -15,6 +15,7 @@ from worker.runtime.dispatcher import Dispatcher
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.loop import PeriodicLoop
 from worker.runtime.progress import ProgressWriter
+from worker.runtime.pulse import Pulse, Ticker
 from worker.runtime.recovery import RecoveryScanner
 
 log = structlog.get_logger(__name__)
@@ -23,6 +24,7 @@ log = structlog.get_logger(__name__)
 ABORT_SECONDS = 10.0
 #: an acquire in flight may have claimed jobs; it is waited for, but not for ever
 TAKING_SECONDS = 5.0
+BEATS_SECONDS = 2.0
 PROGRESS_SECONDS = 0.5
 FENCE_SECONDS = 1.0
 
@@ -31,6 +33,7 @@ FENCE_SECONDS = 1.0
 class Pace:
     poll_seconds: float
     heartbeat_seconds: float
+    tick_seconds: float
     recovery_seconds: float
     #: how long running jobs may take to end after the first signal
     shutdown_seconds: float
@@ -42,6 +45,7 @@ class Supervisor:
         *,
         dispatcher: Dispatcher,
         heartbeat: Heartbeat,
+        ticker: Ticker,
         recovery: RecoveryScanner,
         progress: ProgressWriter,
         active: ActiveJobs,
@@ -49,13 +53,13 @@ class Supervisor:
         pace: Pace,
     ) -> None:
         self._dispatcher = dispatcher
-        self._heartbeat = heartbeat
+        self._beats = Pulse("heartbeat", heartbeat.run_once, heartbeat.close, seconds=pace.heartbeat_seconds)
         self._recovery = recovery
         self._active = active
         self._shutdown_seconds = pace.shutdown_seconds
         self._poll = PeriodicLoop("dispatch", self._dispatch, interval_seconds=pace.poll_seconds)
         self._keeping = [
-            PeriodicLoop("heartbeat", heartbeat.run_once, interval_seconds=pace.heartbeat_seconds),
+            PeriodicLoop("tick", ticker.run_once, interval_seconds=pace.tick_seconds),
             PeriodicLoop("fence", heartbeat.stop_expired, interval_seconds=FENCE_SECONDS),
             PeriodicLoop("progress", progress.run_once, interval_seconds=PROGRESS_SECONDS),
         ]
@@ -76,6 +80,7 @@ class Supervisor:
         """Work until stopped; with `drain`, until nothing is due any more."""
         self._is_draining = drain
         async with _Tasks() as keeping:
+            self._beats.start()
             for loop in self._keeping:
                 keeping.start(loop.run())
             async with _Tasks() as taking:
@@ -88,7 +93,7 @@ class Supervisor:
                 await self._stopping.wait()
                 await self._stop_taking(polling)
             await self._finish()
-        await self._heartbeat.close()
+            await self._beats.stop(timeout_seconds=BEATS_SECONDS)
         log.info("worker_stopped")
 
     async def _dispatch(self) -> None:

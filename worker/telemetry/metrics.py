@@ -40,6 +40,9 @@ class Metrics:
             "Deliveries not run because their job was done or held by a live lease.",
             registry=registry,
         )
+        self.loop_lag = Gauge(
+            "worker_loop_lag_seconds", "How late the worker's event loop last came round.", registry=registry
+        )
         self.lease_lost = Counter(
             "worker_lease_lost_total", "Jobs dropped because somebody else owns them now.", registry=registry
         )
