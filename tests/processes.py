@@ -106,8 +106,13 @@ async def eventually(
     raise AssertionError(f"did not happen within {seconds} s\n{tell()[-4000:]}")
 
 
-def descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    return psutil.Process(process.pid).children(recursive=True)
+async def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Everything it has started, as soon as there is something."""
+
+    async def look() -> list[psutil.Process]:
+        return psutil.Process(process.pid).children(recursive=True)
+
+    return await eventually(look)
 
 
 async def all_gone(processes: list[psutil.Process], *, seconds: float) -> bool:

@@ -27,11 +27,13 @@ from worker.runtime.active import ActiveJobs
 from worker.runtime.dispatcher import Dispatcher
 from worker.runtime.executor import Executor
 from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.loop import PeriodicLoop
 from worker.runtime.progress import ProgressWriter
-from worker.runtime.pulse import Ticker
+from worker.runtime.pulse import Pulse, Ticker
 from worker.runtime.recovery import RecoveryScanner
 from worker.runtime.scratch import Scratch
-from worker.runtime.supervisor import Pace, Supervisor
+from worker.runtime.supervisor import Supervisor
+from worker.runtime.upkeep import upkeep_loops
 from worker.s3 import S3Connection, S3Options
 from worker.settings import Settings
 from worker.sources.address import AddressPolicy
@@ -59,6 +61,8 @@ HOLDS = 0.8
 #: part of a lease for which the worker's loop may stand still before its beats are withheld
 STALLED = 0.5
 TICK_SECONDS = 0.25
+FENCE_SECONDS = 1.0
+PROGRESS_SECONDS = 0.5
 #: of queues that we create: longer than pg-boss's 15 minutes, because media is long
 EXPIRE_SECONDS = 2 * 60 * 60
 RETRY_DELAY_SECONDS = 5
@@ -146,8 +150,24 @@ async def open_worker(app: App) -> AsyncIterator[Supervisor]:
         if settings.metrics_port is not None:
             stack.callback(metrics.serve(settings.metrics_port).stop)
         await ensure_queues(app.queue, settings)
-        stages = await _stages(settings, storage, stack)
-        executor = Executor(stages, store=store, scratch=scratch, metrics=metrics)
+        executor = Executor(await _stages(settings, storage, stack), store=store, scratch=scratch, metrics=metrics)
+        heartbeat = Heartbeat(
+            app.dsn,
+            store,
+            active,
+            name=f"{name}:beats",
+            timeout_seconds=settings.heartbeat_interval_sec,
+            is_alive=ticker.is_moving,
+            metrics=metrics,
+        )
+        recovery = RecoveryScanner(
+            StaleLeases(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec),
+            lease_seconds=settings.lease_timeout_sec,
+            metrics=metrics,
+        )
+        # Before the first look for work: what was handed back is due again at once.
+        await recovery.run_once()
+        progress = ProgressWriter(store, active)
         yield Supervisor(
             dispatcher=Dispatcher(
                 store,
@@ -159,36 +179,25 @@ async def open_worker(app: App) -> AsyncIterator[Supervisor]:
                 lease_holds_seconds=settings.lease_timeout_sec * HOLDS,
                 metrics=metrics,
             ),
-            heartbeat=Heartbeat(
-                app.dsn,
-                store,
-                active,
-                name=f"{name}:beats",
-                timeout_seconds=settings.heartbeat_interval_sec,
-                is_alive=ticker.is_moving,
-                metrics=metrics,
-            ),
-            ticker=ticker,
-            recovery=RecoveryScanner(
-                StaleLeases(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec),
-                lease_seconds=settings.lease_timeout_sec,
-                metrics=metrics,
-            ),
-            progress=ProgressWriter(store, active),
             active=active,
+            beats=Pulse("heartbeat", heartbeat.run_once, heartbeat.close, seconds=settings.heartbeat_interval_sec),
+            keeping=[
+                PeriodicLoop("tick", ticker.run_once, interval_seconds=TICK_SECONDS),
+                PeriodicLoop("fence", heartbeat.stop_expired, interval_seconds=FENCE_SECONDS),
+                PeriodicLoop("progress", progress.run_once, interval_seconds=PROGRESS_SECONDS),
+            ],
+            taking=[
+                PeriodicLoop("recovery", recovery.run_once, interval_seconds=settings.recovery_scan_interval_sec),
+                *upkeep_loops(app.queue),
+            ],
             make_listener=lambda on_job, on_cancel, on_ready: Listener(
                 app.dsn,
                 name=f"{name}:listen",
                 channels={app.queue.channel: on_job, "worker_cancel": on_cancel},
                 on_ready=on_ready,
             ),
-            pace=Pace(
-                poll_seconds=settings.poll_interval_sec,
-                heartbeat_seconds=settings.heartbeat_interval_sec,
-                tick_seconds=TICK_SECONDS,
-                recovery_seconds=settings.recovery_scan_interval_sec,
-                shutdown_seconds=settings.shutdown_timeout_sec,
-            ),
+            poll_seconds=settings.poll_interval_sec,
+            shutdown_seconds=settings.shutdown_timeout_sec,
         )
 
 

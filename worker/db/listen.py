@@ -1,16 +1,17 @@
 """Hears NOTIFY on a connection of its own, and finds its way back after every loss."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import asyncpg
-import structlog
 
 from worker.db.pool import open_connection
 from worker.errors import DatabaseUnavailable
 
-log = structlog.get_logger(__name__)
+# The standard library's: structlog would make importing the queue client several times slower.
+log = logging.getLogger(__name__)
 
 #: a half-open connection looks healthy until something is asked of it
 CHECK_SECONDS = 10.0
@@ -48,7 +49,7 @@ class Listener:
                 OSError,
                 TimeoutError,
             ) as exc:
-                log.warning("listener_lost", error=str(exc) or type(exc).__name__, retry_seconds=delay)
+                log.warning("listener_lost: %s; retrying in %.1f s", str(exc) or type(exc).__name__, delay)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, LONGEST_RETRY_SECONDS)
 

@@ -1,96 +1,121 @@
-"""Ending a claim: completed, failed, cancelled, kept alive, or put back."""
+"""Ending a claim: completed, failed, dead-lettered, cancelled, kept alive, or put back."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
 
 from worker.db.pool import Connection
+from worker.queue.conflicts import each_that_fits, transaction
 from worker.queue.core import Core, Fence, columns, outputs_of
+
+#: a delivery's `fence`, which cannot touch a later attempt, or a plain id: whatever attempt there is
+Claim: TypeAlias = Fence | UUID
 
 
 class Settling(Core):
+    """Answers name the jobs that were changed: one that is missing was no longer ours."""
+
     async def complete(
         self,
         queue: str,
-        fences: Sequence[Fence],
+        claims: Sequence[Claim],
         outputs: Sequence[Any] | None = None,
         *,
+        include_queued: bool = False,
         connection: Connection | None = None,
     ) -> set[UUID]:
-        """The ids that were completed; one that is missing was no longer ours."""
-        ids, counts = columns(fences)
-        rows = await self._on(connection).fetch(
-            self._sql["complete"], queue, ids, counts, outputs_of(outputs, len(fences))
-        )
+        """Success; `include_queued` completes also jobs that nobody has claimed (given by plain id)."""
+        ids, counts = columns(fences_of(claims))
+        details = outputs_of(outputs, len(ids))
+        rows = await self._on(connection).fetch(self._sql["complete"], queue, ids, counts, details, include_queued)
         return {row["id"] for row in rows}
 
     async def fail(
         self,
         queue: str,
-        fences: Sequence[Fence],
+        claims: Sequence[Claim],
         outputs: Sequence[Any] | None = None,
         *,
         is_final: bool | None = None,
         connection: Connection | None = None,
     ) -> dict[UUID, str]:
-        """New state by id: `retry`, or `failed`: retries used up, `is_final`, or no room under the policy."""
-        ids, counts = columns(fences)
-        details = outputs_of(outputs, len(fences))
+        """New state by id: `retry`, or `failed`: retries used up, `is_final`, or no room under the policy.
+
+        What has failed for good leaves a copy in its dead letter queue. A plain id reaches waiting jobs as well.
+        """
+        fences = fences_of(claims)
+        asked = list(zip(fences, outputs_of(outputs, len(fences)), strict=True))
         try:
-            return await self._fail(connection, queue, ids, counts, details, is_final=is_final)
+            return await self._fail(connection, queue, asked, is_final=is_final)
         except asyncpg.UniqueViolationError:
             settled: dict[UUID, str] = {}
-            for id_, count, detail in zip(ids, counts, details, strict=True):
-                settled |= await self._fail_alone(connection, queue, id_, count, detail, is_final=is_final)
+            for each in asked:
+                settled |= await self._fail_alone(connection, queue, each, is_final=is_final)
             return settled
 
-    async def cancel(self, queue: str, ids: Sequence[UUID], *, connection: Connection | None = None) -> set[UUID]:
-        rows = await self._on(connection).fetch(self._sql["cancel"], queue, list(ids))
+    async def dead_letter(
+        self,
+        queue: str,
+        claims: Sequence[Claim],
+        outputs: Sequence[Any] | None = None,
+        *,
+        connection: Connection | None = None,
+    ) -> set[UUID]:
+        """Failed for good, whatever retries are left, with a copy in the dead letter queue if there is one."""
+        return set(await self.fail(queue, claims, outputs, is_final=True, connection=connection))
+
+    async def cancel(self, queue: str, claims: Sequence[Claim], *, connection: Connection | None = None) -> set[UUID]:
+        """A job that runs is not interrupted, but its worker can settle it no more."""
+        rows = await self._on(connection).fetch(self._sql["cancel"], queue, *columns(fences_of(claims)))
         return {row["id"] for row in rows}
 
-    async def touch(self, queue: str, fences: Sequence[Fence], *, connection: Connection | None = None) -> set[UUID]:
-        """Beat for claimed jobs; an id that is missing from the answer is no longer ours."""
-        rows = await self._on(connection).fetch(self._sql["touch"], queue, *columns(fences))
+    async def touch(self, queue: str, claims: Sequence[Claim], *, connection: Connection | None = None) -> set[UUID]:
+        """Beat for claimed jobs."""
+        rows = await self._on(connection).fetch(self._sql["touch"], queue, *columns(fences_of(claims)))
         return {row["id"] for row in rows}
 
-    async def restore(self, queue: str, fences: Sequence[Fence], *, connection: Connection | None = None) -> set[UUID]:
+    async def restore(self, queue: str, claims: Sequence[Claim], *, connection: Connection | None = None) -> set[UUID]:
         """Put claimed jobs back as if they had not been fetched; no attempt is used up."""
-        rows = await self._on(connection).fetch(self._sql["restore"], queue, *columns(fences))
-        return {row["id"] for row in rows}
+        fences = fences_of(claims)
+        waiting = await self._restore(connection, queue, fences, "created")
+        # Under short and stately, a job that was sent meanwhile may have taken the place.
+        displaced = [fence for fence in fences if fence.id not in waiting]
+        return waiting | (await self._restore(connection, queue, displaced, "retry") if displaced else set())
+
+    async def _restore(
+        self, connection: Connection | None, queue: str, fences: Sequence[Fence], state: str
+    ) -> set[UUID]:
+        async def run(some: Sequence[Fence]) -> list[UUID]:
+            async with transaction(self._pool, connection) as db:
+                return [row["id"] for row in await db.fetch(self._sql["restore"], queue, *columns(some), state)]
+
+        return set(await each_that_fits(run, fences))
 
     async def _fail(
         self,
         connection: Connection | None,
         queue: str,
-        ids: list[UUID],
-        counts: list[int | None],
-        details: list[Any],
+        asked: Sequence[tuple[Fence, Any]],
         *,
         is_final: bool | None,
     ) -> dict[UUID, str]:
-        call = (self._sql["fail"], queue, ids, counts, details, [is_final] * len(ids))
-        if connection is None:
-            rows = await self._pool.fetch(*call)
-        else:
-            # A savepoint: a policy conflict must not spoil the caller's transaction.
-            async with connection.transaction():
-                rows = await connection.fetch(*call)
+        ids, counts = columns([fence for fence, _ in asked])
+        details = [detail for _, detail in asked]
+        async with transaction(self._pool, connection) as db:
+            rows = await db.fetch(self._sql["fail"], queue, ids, counts, details, [is_final] * len(ids))
         return {row["id"]: row["state"] for row in rows}
 
     async def _fail_alone(
-        self,
-        connection: Connection | None,
-        queue: str,
-        id_: UUID,
-        count: int | None,
-        detail: Any,
-        *,
-        is_final: bool | None,
+        self, connection: Connection | None, queue: str, asked: tuple[Fence, Any], *, is_final: bool | None
     ) -> dict[UUID, str]:
         try:
-            return await self._fail(connection, queue, [id_], [count], [detail], is_final=is_final)
+            return await self._fail(connection, queue, [asked], is_final=is_final)
         except asyncpg.UniqueViolationError:
             # stately: another job of the key waits in retry already
-            return await self._fail(connection, queue, [id_], [count], [detail], is_final=True)
+            return await self._fail(connection, queue, [asked], is_final=True)
+
+
+def fences_of(claims: Sequence[Claim]) -> list[Fence]:
+    return [claim if isinstance(claim, Fence) else Fence(claim) for claim in claims]

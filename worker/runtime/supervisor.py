@@ -2,8 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import structlog
@@ -12,11 +11,8 @@ from worker.db.listen import Listener
 from worker.domain.outcome import Cancelled, HandedBack
 from worker.runtime.active import ActiveJobs
 from worker.runtime.dispatcher import Dispatcher
-from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.loop import PeriodicLoop
-from worker.runtime.progress import ProgressWriter
-from worker.runtime.pulse import Pulse, Ticker
-from worker.runtime.recovery import RecoveryScanner
+from worker.runtime.pulse import Pulse
 
 log = structlog.get_logger(__name__)
 
@@ -25,45 +21,30 @@ ABORT_SECONDS = 10.0
 #: an acquire in flight may have claimed jobs; it is waited for, but not for ever
 TAKING_SECONDS = 5.0
 BEATS_SECONDS = 2.0
-PROGRESS_SECONDS = 0.5
-FENCE_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    poll_seconds: float
-    heartbeat_seconds: float
-    tick_seconds: float
-    recovery_seconds: float
-    #: how long running jobs may take to end after the first signal
-    shutdown_seconds: float
 
 
 class Supervisor:
+    """Loops that keep what is running alive start first and stop last; those that take on more, the other way round."""
+
     def __init__(
         self,
         *,
         dispatcher: Dispatcher,
-        heartbeat: Heartbeat,
-        ticker: Ticker,
-        recovery: RecoveryScanner,
-        progress: ProgressWriter,
         active: ActiveJobs,
+        beats: Pulse,
+        keeping: Sequence[PeriodicLoop],
+        taking: Sequence[PeriodicLoop],
         make_listener: Callable[[Callable[[str], None], Callable[[str], None], Callable[[], None]], Listener],
-        pace: Pace,
+        poll_seconds: float,
+        shutdown_seconds: float,
     ) -> None:
         self._dispatcher = dispatcher
-        self._beats = Pulse("heartbeat", heartbeat.run_once, heartbeat.close, seconds=pace.heartbeat_seconds)
-        self._recovery = recovery
         self._active = active
-        self._shutdown_seconds = pace.shutdown_seconds
-        self._poll = PeriodicLoop("dispatch", self._dispatch, interval_seconds=pace.poll_seconds)
-        self._keeping = [
-            PeriodicLoop("tick", ticker.run_once, interval_seconds=pace.tick_seconds),
-            PeriodicLoop("fence", heartbeat.stop_expired, interval_seconds=FENCE_SECONDS),
-            PeriodicLoop("progress", progress.run_once, interval_seconds=PROGRESS_SECONDS),
-        ]
-        self._recover = PeriodicLoop("recovery", recovery.run_once, interval_seconds=pace.recovery_seconds)
+        self._beats = beats
+        self._keeping = keeping
+        self._taking = taking
+        self._shutdown_seconds = shutdown_seconds
+        self._poll = PeriodicLoop("dispatch", self._dispatch, interval_seconds=poll_seconds)
         self._listener = make_listener(lambda _queue: self._poll.wake(), self._cancel, self._poll.wake)
         self._is_draining = False
         self._stopping = asyncio.Event()
@@ -84,9 +65,8 @@ class Supervisor:
             for loop in self._keeping:
                 keeping.start(loop.run())
             async with _Tasks() as taking:
-                if drain:
-                    await self._recovery.run_once()
-                taking.start(self._recover.run())
+                for loop in self._taking:
+                    taking.start(loop.run())
                 taking.start(self._listener.run())
                 polling = asyncio.create_task(self._poll.run())
                 log.info("worker_started")

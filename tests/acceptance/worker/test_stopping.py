@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.jobs import both_tables
-from tests.processes import Bench, all_gone, descendants, eventually
+from tests.processes import Bench, all_gone, children_of, eventually
 from tests.servers import RangeServer
 from worker.domain.job import JobStatus
 
@@ -26,7 +26,7 @@ async def test_sigterm_lets_a_running_job_finish(bench: Bench, origin: RangeServ
     origin.bytes_per_second = 300_000
     with bench.worker() as worker:
         await bench.wait_for_event(job_id, "stage:started", "clip")
-        children = descendants(worker)
+        children = await children_of(worker)
         worker.send_signal(signal.SIGTERM)
         assert await exit_code(worker) == 0
     assert (await bench.job(job_id)).status == DONE
@@ -40,8 +40,7 @@ async def test_job_that_takes_too_long_to_finish_is_handed_back_and_done_by_the_
     origin.bytes_per_second = TRICKLE
     with bench.worker(SHUTDOWN_TIMEOUT_SEC="0.5") as worker:
         await bench.wait_for_event(job_id, "stage:started", "clip")
-        children = descendants(worker)
-        assert children
+        children = await children_of(worker)
         worker.send_signal(signal.SIGTERM)
         assert await exit_code(worker) == 0
     assert await all_gone(children, seconds=2)
@@ -83,8 +82,7 @@ async def test_killed_worker_leaves_no_child_and_its_job_is_done_by_another(benc
     short = {"LEASE_TIMEOUT_SEC": "2", "HEARTBEAT_INTERVAL_SEC": "0.5"}
     with bench.worker(**short) as worker:
         await bench.wait_for_event(job_id, "stage:started", "clip")
-        children = descendants(worker)
-        assert children
+        children = await children_of(worker)
         worker.kill()
         assert await all_gone(children, seconds=2)
     origin.bytes_per_second = None
@@ -102,7 +100,7 @@ async def test_cancel_of_a_running_job_takes_less_than_two_seconds(bench: Bench,
     origin.bytes_per_second = TRICKLE
     with bench.worker() as worker:
         await bench.wait_for_event(job_id, "stage:started", "clip")
-        children = descendants(worker)
+        children = await children_of(worker)
         await bench.room.desk.cancel(job_id)
         await bench.wait_for(job_id, CANCELLED, seconds=2)
         assert await both_tables(bench.room, job_id) == ("cancelled", "cancelled")

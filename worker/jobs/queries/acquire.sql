@@ -8,24 +8,49 @@ WITH claimed AS (
     WHERE job.name = $1
       -- A one-time array: as a joined CTE this took 347 ms instead of 0.18 ms under a generic plan.
       AND job.id = ANY (ARRAY(
-        SELECT due.id FROM {queue}.job AS due
-        WHERE due.name = $1
-          AND due.state < 'active'
-          AND NOT due.blocked
-          AND due.start_after <= now()
-          -- A live lease means that its owner is still at work although pg-boss let go of the row: leave it to the owner.
-          -- A scalar subquery, so that the plan stays a walk along the fetch index.
-          AND (SELECT held.status = 'processing' AND held.last_heartbeat_at > clock_timestamp() - make_interval(secs => $4)
-               FROM worker.jobs AS held WHERE held.id = due.id) IS NOT TRUE
-          -- singleton and stately run one job of a key at a time
-          AND (due.policy IS NULL OR due.policy NOT IN ('singleton', 'stately') OR (
-                SELECT true FROM {queue}.job AS running
-                WHERE running.name = due.name AND running.state = 'active' AND running.policy = due.policy
-                  AND coalesce(running.singleton_key, '') = coalesce(due.singleton_key, '')
-                LIMIT 1) IS NULL)
-        ORDER BY due.priority DESC, due.created_on
-        LIMIT $2
-        FOR UPDATE SKIP LOCKED))
+        SELECT picked.id FROM (
+            SELECT due.id, due.policy,
+                   row_number() OVER (PARTITION BY due.policy, due.key ORDER BY due.priority DESC, due.created_on, due.id) AS place_in_key
+            FROM (
+                SELECT due.id, due.policy, coalesce(due.singleton_key, '') AS key, due.priority, due.created_on
+                FROM {queue}.job AS due
+                WHERE due.name = $1
+                  AND due.state < 'active'
+                  AND NOT due.blocked
+                  AND due.start_after <= now()
+                  -- A live lease means that its owner is still at work although pg-boss let go of the row: leave it to
+                  -- the owner. Scalar subqueries, so that the plan stays a walk along the fetch index.
+                  AND (SELECT held.status = 'processing' AND held.last_heartbeat_at > clock_timestamp() - make_interval(secs => $4)
+                       FROM worker.jobs AS held WHERE held.id = due.id) IS NOT TRUE
+                  -- From here on as in the queue's own fetch: singleton and stately run one job of a key at a time,
+                  AND (due.policy IS DISTINCT FROM 'singleton' OR (
+                        SELECT true FROM {queue}.job AS running
+                        WHERE running.name = $1 AND running.state = 'active' AND running.policy = 'singleton'
+                          AND coalesce(running.singleton_key, '') = coalesce(due.singleton_key, '')
+                        LIMIT 1) IS NULL)
+                  AND (due.policy IS DISTINCT FROM 'stately' OR (
+                        SELECT true FROM {queue}.job AS running
+                        WHERE running.name = $1 AND running.state = 'active' AND running.policy = 'stately'
+                          AND coalesce(running.singleton_key, '') = coalesce(due.singleton_key, '')
+                        LIMIT 1) IS NULL)
+                  -- and key_strict_fifo the head of a key of which nothing runs, waits for its retry or has failed.
+                  AND (due.policy IS DISTINCT FROM 'key_strict_fifo' OR (
+                        SELECT true FROM {queue}.job AS other
+                        WHERE other.name = $1 AND other.state IN ('active', 'retry', 'failed') AND other.policy = 'key_strict_fifo'
+                          AND other.singleton_key = due.singleton_key AND other.id <> due.id
+                        LIMIT 1) IS NULL
+                    AND due.id = (
+                        SELECT head.id FROM {queue}.job AS head
+                        WHERE head.name = $1 AND head.state < 'active' AND NOT head.blocked AND head.policy = 'key_strict_fifo'
+                          AND head.singleton_key = due.singleton_key AND head.start_after <= now()
+                        ORDER BY head.state DESC, head.created_on, head.id
+                        LIMIT 1))
+                ORDER BY due.priority DESC, due.created_on
+                LIMIT $2
+                FOR UPDATE SKIP LOCKED
+            ) AS due
+        ) AS picked
+        WHERE picked.policy IS NULL OR picked.policy NOT IN ('singleton', 'stately') OR picked.place_in_key = 1))
     RETURNING job.id, job.data, job.priority, job.created_on, job.retry_count, job.retry_limit,
               job.expire_seconds, job.heartbeat_seconds
 ), leased AS (

@@ -1,0 +1,2 @@
+-- Delete a queue with its jobs; $1 = name; returns nothing.
+SELECT {queue}.delete_queue($1)
