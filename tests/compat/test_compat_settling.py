@@ -165,7 +165,7 @@ async def test_17_python_dead_letters_with_retries_left(boss: PgBoss, node: Node
     await boss.create_queue("dead")
     job_id = await node.call("send", "q", {"x": 1}, {"deadLetter": "dead"})
     delivery = await fetch_one(boss)
-    assert await boss.fail("q", [delivery.fence], ["hopeless"], is_final=True) == {delivery.id: "failed"}
+    assert await boss.dead_letter("q", [delivery.fence], ["hopeless"]) == {delivery.id}
     assert (await job_row(pool, job_id))["state"] == "failed"
     (copy,) = await node.call("fetch", "dead", {"includeMetadata": True})
     assert (copy["data"], copy["sourceId"], copy["sourceRetryCount"]) == ({"x": 1}, job_id, 0)

@@ -7,7 +7,8 @@ from typing import Any
 from tests.compat.conftest import StartNode
 from tests.compat.harness import SUPERVISING, NodeBoss, eventually, job_row
 from worker.db.pool import Pool
-from worker.queue import FlowJob, PgBoss
+from worker.queue import PgBoss
+from worker.queue.flows import FlowJob
 from worker.queue.listening import Wakeups
 
 

@@ -193,8 +193,9 @@ async def test_deleted_queues(twins: PgBoss, node: NodeBoss, pool: Pool) -> None
 
 
 async def test_changed_queues(twins: PgBoss, node: NodeBoss) -> None:
-    changes = {"retry_limit": 9, "retry_backoff": True, "retry_delay_max": 99, "delete_after_seconds": 0}
-    await twins.update_queue("ours", **changes, dead_letter="q")
+    await twins.update_queue(
+        "ours", retry_limit=9, retry_backoff=True, retry_delay_max=99, delete_after_seconds=0, dead_letter="q"
+    )
     await node.call(
         "updateQueue",
         "theirs",

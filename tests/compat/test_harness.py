@@ -22,6 +22,12 @@ def test_locks_name_no_registry(project: Path) -> None:
     assert "registry" not in re.sub("omit-lockfile-registry-resolved", "", (project / ".npmrc").read_text())
 
 
+def test_every_scenario_has_its_test() -> None:
+    names = "\n".join(path.read_text() for path in npm.HERE.glob("test_compat_*.py"))
+    numbers = {int(number) for number in re.findall(r"^async def test_(\d\d)_", names, re.MULTILINE)}
+    assert numbers == set(range(1, 51))
+
+
 def test_two_that_install_at_once_share_one_complete_install(tmp_path: Path) -> None:
     project = _project_without_dependencies(tmp_path / "project")
     with ThreadPoolExecutor(2) as installers:

@@ -10,7 +10,7 @@ import asyncpg
 
 from worker.db.pool import Connection
 from worker.errors import ConfigError
-from worker.queue.conflicts import transaction
+from worker.queue.conflicts import fetch_apart
 from worker.queue.core import Core, Fence
 
 
@@ -64,8 +64,7 @@ class Claiming(Core):
         """Claim up to `batch_size` due jobs that the queue's policy lets run now, most urgent first."""
         arguments = _arguments(batch_size, options)
         try:
-            async with transaction(self._pool, connection) as db:
-                rows = await db.fetch(self._sql["fetch"], queue, *arguments)
+            rows = await fetch_apart(self._pool, connection, self._sql["fetch"], queue, *arguments)
         except asyncpg.UniqueViolationError:
             # Another worker claimed the same key of a one-at-a-time policy in the same instant.
             return []

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from worker.db.pool import Connection
 from worker.errors import ConfigError, QueueMissing
-from worker.queue.conflicts import each_that_fits, transaction
+from worker.queue.conflicts import each_that_fits, fetch_apart
 from worker.queue.core import Core, columns
 from worker.queue.settling import Claim, fences_of
 
@@ -95,8 +95,7 @@ class Reviving(Core):
         self, statement: str, queue: str, ids: Sequence[UUID], connection: Connection | None
     ) -> set[UUID]:
         async def run(some: Sequence[UUID]) -> list[UUID]:
-            async with transaction(self._pool, connection) as db:
-                return [row["id"] for row in await db.fetch(statement, queue, list(some))]
+            return [row["id"] for row in await fetch_apart(self._pool, connection, statement, queue, list(some))]
 
         return set(await each_that_fits(run, ids))
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 
 from worker.db.pool import Connection
-from worker.queue.conflicts import each_that_fits, transaction
+from worker.queue.conflicts import each_that_fits, fetch_apart
 from worker.queue.core import Core, Fence, columns, outputs_of
 
 #: a delivery's `fence`, which cannot touch a later attempt, or a plain id: whatever attempt there is
@@ -88,8 +88,8 @@ class Settling(Core):
         self, connection: Connection | None, queue: str, fences: Sequence[Fence], state: str
     ) -> set[UUID]:
         async def run(some: Sequence[Fence]) -> list[UUID]:
-            async with transaction(self._pool, connection) as db:
-                return [row["id"] for row in await db.fetch(self._sql["restore"], queue, *columns(some), state)]
+            call = (self._sql["restore"], queue, *columns(some), state)
+            return [row["id"] for row in await fetch_apart(self._pool, connection, *call)]
 
         return set(await each_that_fits(run, fences))
 
@@ -103,8 +103,8 @@ class Settling(Core):
     ) -> dict[UUID, str]:
         ids, counts = columns([fence for fence, _ in asked])
         details = [detail for _, detail in asked]
-        async with transaction(self._pool, connection) as db:
-            rows = await db.fetch(self._sql["fail"], queue, ids, counts, details, [is_final] * len(ids))
+        call = (self._sql["fail"], queue, ids, counts, details, [is_final] * len(ids))
+        rows = await fetch_apart(self._pool, connection, *call)
         return {row["id"]: row["state"] for row in rows}
 
     async def _fail_alone(

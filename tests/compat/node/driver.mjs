@@ -65,6 +65,9 @@ const extras = {
     return (await boss.getDb().executeSql(text, values)).rows
   },
 
+  /** One of the package's own functions, such as getRollbackPlans. */
+  package: (name, ...args) => pgboss[name](...args),
+
   /** Many calls in one round trip. */
   async all (calls) {
     return await Promise.all(calls.map(([method, ...args]) => answer(method, args)))

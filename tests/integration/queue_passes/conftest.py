@@ -1,27 +1,17 @@
 """A database whose clock is set by hand, a schema as an older pg-boss left it, rows as they stand."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import pytest
+from queue_clock import Clock
 
 from worker.db.pool import Pool, open_pool
 from worker.queue import PgBoss
 
 RowOf = Callable[[UUID | None], Awaitable[asyncpg.Record]]
-
-
-class Clock:
-    """What `now()` answers in every statement of the test's database."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-
-    async def set(self, at: datetime) -> None:
-        await self._pool.execute("UPDATE fake.clock SET at = $1", at)
 
 
 @pytest.fixture
@@ -65,7 +55,6 @@ async def old_boss(pool: Pool) -> PgBoss:
         ALTER TABLE pgboss.schedule DROP COLUMN kind, DROP COLUMN last_job_id;
         ALTER TABLE pgboss.job DROP COLUMN upsert_by_key CASCADE, DROP COLUMN trace_context CASCADE,
             DROP COLUMN source_output CASCADE, DROP COLUMN source_root_id CASCADE;
-        DROP FUNCTION pgboss.job_now;
         """
     )
     boss = await PgBoss.attach(pool)

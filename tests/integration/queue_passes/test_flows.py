@@ -28,9 +28,7 @@ async def let_time_pass(pool: Pool) -> None:
     await pool.execute("UPDATE pgboss.version SET flow_on = flow_on - interval '5 seconds'")
 
 
-async def test_child_waits_for_its_parent(
-    queue: PgBoss, pool: Pool, row_of: RowOf, complete_one: CompleteOne
-) -> None:
+async def test_child_waits_for_its_parent(queue: PgBoss, pool: Pool, row_of: RowOf, complete_one: CompleteOne) -> None:
     ids = await queue.flow([FlowJob("child", "b", {"n": 2}, ["parent"]), FlowJob("parent", "a", {"n": 1})])
     assert ids is not None
     child, parent = await row_of(ids["child"]), await row_of(ids["parent"])

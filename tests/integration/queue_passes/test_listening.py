@@ -42,7 +42,9 @@ async def test_many_announcements_make_one_wakeup(queue: PgBoss, dsn: str) -> No
 async def test_every_queue_comes_up_again_after_a_lost_connection(queue: PgBoss, dsn: str, pool: Pool) -> None:
     async with queue.listen(dsn, ["clip"], name="cut-me-off") as wakeups, asyncio.timeout(SOON):
         assert await anext(wakeups) == "clip"
-        await pool.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cut-me-off'")
+        await pool.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cut-me-off'"
+        )
         assert await anext(wakeups) == "clip"
 
 
