@@ -12,8 +12,9 @@ from worker.queue import Delivery, PgBoss
 
 async def fail_until_final(boss: PgBoss, queue: str, detail: Any) -> list[int]:
     """Fail the queue's only job as often as it comes back; the attempts' retry counts."""
-    counts = []
+    counts: list[int] = []
     while fetched := await boss.fetch(queue):
+        assert len(counts) < 10, "the job comes back for ever"
         counts.append(fetched[0].retry_count)
         await boss.fail(queue, [fetched[0].fence], [detail])
     return counts

@@ -9,6 +9,7 @@ import pytest
 from queue_clock import Clock
 
 from worker.db.pool import Pool
+from worker.db.sql import load_queries
 from worker.queue import PgBoss
 from worker.queue.cron import FORWARDING_QUEUE, CronForwards, CronPass
 
@@ -152,10 +153,29 @@ async def test_missed_and_due_are_both_filed(boss: PgBoss, clocked: Pool, clock:
     await run_at(boss, clock, NOON)
     await run_at(boss, clock, NOON + timedelta(hours=5))
     assert await slots(clocked) == ["06-01 12:00", "06-01 16:00", "06-01 17:00"]
-    sent = (await boss.work_cron_once()).sent
+
+
+async def test_last_job_is_that_of_the_newest_slot(boss: PgBoss, clocked: Pool, clock: Clock) -> None:
+    for minutes in range(3):
+        await boss.schedule("q", "* * * * *", {"minute": minutes})
+        await run_at(boss, clock, NOON + timedelta(minutes=minutes))
+    # Whatever order they come in: here, newest first.
+    await clocked.execute("UPDATE pgboss.job SET created_on = $1::timestamptz - (created_on - $1::timestamptz)", NOON)
+    assert len((await boss.work_cron_once()).sent) == 3
     (schedule,) = await boss.get_schedules()
-    assert schedule.last_job_id == sent[-1]
-    assert len(sent) == 3
+    last = await clocked.fetchval("SELECT data FROM pgboss.job WHERE id = $1", schedule.last_job_id)
+    assert last == {"minute": 2}
+
+
+async def test_turn_is_taken_by_one_of_those_who_wait_for_it(boss: PgBoss, clocked: Pool) -> None:
+    claim = load_queries("worker.queue", queue_schema="pgboss", queue_version=boss.version)["claim_cron"]
+    async with clocked.acquire() as holder, holder.transaction():
+        await holder.execute("SELECT FROM pgboss.version FOR UPDATE")
+        waiting = [asyncio.create_task(clocked.fetchrow(claim)) for _ in range(3)]
+        async with asyncio.timeout(10):
+            while await holder.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted") < 3:
+                await asyncio.sleep(0.01)
+    assert sum(row is not None for row in await asyncio.gather(*waiting)) == 1
 
 
 async def test_passes_at_once_file_each_minute_once(boss: PgBoss, clocked: Pool, clock: Clock) -> None:
@@ -241,6 +261,16 @@ async def test_forward_that_is_no_longer_ours_sends_nothing(boss: PgBoss, clocke
     )
     assert await boss.work_cron_once() == CronForwards()
     assert await boss.fetch("q") == []
+
+
+@pytest.mark.parametrize(("version", "slot"), [(41, "06-01 12:00"), (42, "06-01 11:59")])
+async def test_older_release_takes_the_minute_in_which_it_files(
+    boss: PgBoss, clocked: Pool, clock: Clock, version: int, slot: str
+) -> None:
+    older = PgBoss(clocked, schema=boss.schema, version=version)
+    await older.schedule("q", "45 * * * * *")
+    await run_at(older, clock, NOON)
+    assert await slots(clocked) == [slot]
 
 
 async def test_older_schema_files_with_the_plain_key(old_boss: PgBoss, pool: Pool) -> None:
