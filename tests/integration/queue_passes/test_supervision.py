@@ -134,6 +134,21 @@ async def test_supervisors_at_once_expire_each_job_once(queue: PgBoss, pool: Poo
     ]
 
 
+@pytest.mark.parametrize(("beat", "seconds"), [(None, 901), (10, 60)])
+async def test_job_that_is_being_settled_is_left_to_its_worker(
+    queue: PgBoss, pool: Pool, beat: int | None, seconds: int
+) -> None:
+    await queue.create_queue("late", **({"heartbeat_seconds": beat} if beat else {}))  # type: ignore[typeddict-item]
+    await queue.send("late")
+    (held,) = await queue.fetch("late")
+    await age(pool, seconds)
+    async with pool.acquire() as worker, worker.transaction():
+        assert await queue.complete("late", [held.fence], connection=worker) == {held.id}
+        async with asyncio.timeout(5):
+            assert await queue.expire_once() == Expired(0, 0)
+    assert await pool.fetchval("SELECT state::text FROM pgboss.job WHERE id = $1", held.id) == "completed"
+
+
 @pytest.mark.parametrize("suffix", ["failJobsByTimeout", "failJobsByHeartbeat", "deletion"])
 async def test_table_that_node_is_busy_with_is_left_to_it(
     queue: PgBoss, pool: Pool, row_of: RowOf, suffix: str

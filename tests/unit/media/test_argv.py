@@ -6,7 +6,7 @@ from worker.domain.media import AudioStream, ClipRange, Probe, VideoStream
 from worker.media import argv
 
 FFMPEG = Path("/bin/ffmpeg")
-OUT = Path("/work/out.mp4")
+OUT = Path("/media/out.mp4")
 VIDEO = VideoStream("h264", 1920, 1080, 25.0, index=0)
 AUDIO = AudioStream("aac", 48_000, 2, index=1)
 
@@ -51,7 +51,7 @@ def test_exact_clip_is_cut_by_filters_on_the_containers_timeline():
         "-bsf:v", "setts=pts=PTS:dts=DTS:duration='min(DURATION,300000-PTS)'",
         "-c:a", "aac", "-c:v", "libx264", "-crf", "20", "-enc_time_base", "1/120000", "-fps_mode", "vfr", "-g", "120",
         *MP4_TAIL, "-preset", "veryfast", "-profile:v", "high", "-t", "2.500000", "-threads:v", "4",
-        "-video_track_timescale", "120000", "file:/work/out.mp4", "-y",
+        "-video_track_timescale", "120000", "file:/media/out.mp4", "-y",
     ]  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_copy_clip_starts_at_the_keyframe_and_stops_on_errors():
         "-protocol_whitelist", "http,tcp", "-ss", "8.000000", "-use_mfra_for", "pts",
         "-i", "http://127.0.0.1:9/x",
         "-map", "0:0", "-map", "0:1", "-f", "mp4", "-c", "copy",
-        *MP4_TAIL, "-t", "4.000000", "file:/work/out.mp4", "-y",
+        *MP4_TAIL, "-t", "4.000000", "file:/media/out.mp4", "-y",
     ]  # fmt: skip
 
 
@@ -78,33 +78,33 @@ def test_audio_clip_takes_no_picture():
             "[s1]aresample=async=1:first_pts=0[s2]"
         ),
         "-map", "[s2]", "-f", "mp4", "-ac", "2", "-ar", "48000", "-b:a", "160k", "-c:a", "aac",
-        *MP4_TAIL, "-t", "4.000000", "file:/work/out.mp4", "-y",
+        *MP4_TAIL, "-t", "4.000000", "file:/media/out.mp4", "-y",
     ]  # fmt: skip
 
 
 def test_poster_is_one_picture_with_square_pixels():
-    assert argv.poster(FFMPEG, OUT, Path("/work/p.jpg"), at_seconds=1.5) == [
+    assert argv.poster(FFMPEG, OUT, Path("/media/p.jpg"), at_seconds=1.5) == [
         *HEAD,
         "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-protocol_whitelist", "file", "-ss", "1.500000",
-        "-i", "file:/work/out.mp4",
+        "-i", "file:/media/out.mp4",
         "-filter_complex", (
             "[0:v:0]scale=h=trunc(ow/dar/2)*2:w=trunc(min(1280\\,iw*sar)/2)*2[s0];"
             "[s0]setsar=1[s1];"
             "[s1]format=yuvj420p[s2]"
         ),
         "-map", "[s2]", "-f", "image2", "-c:v", "mjpeg", "-frames:v", "1", "-q:v", "3", "-update", "1",
-        "file:/work/p.jpg", "-y",
+        "file:/media/p.jpg", "-y",
     ]  # fmt: skip
 
 
 def test_speech_is_mono_wav_on_the_clips_timeline():
-    assert argv.speech_wav(FFMPEG, OUT, Path("/work/s.wav"), duration_seconds=2.5) == [
+    assert argv.speech_wav(FFMPEG, OUT, Path("/media/s.wav"), duration_seconds=2.5) == [
         *HEAD,
         "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-protocol_whitelist", "file",
-        "-i", "file:/work/out.mp4",
+        "-i", "file:/media/out.mp4",
         "-filter_complex", "[0:a:0]aresample=async=1:first_pts=0[s0]",
         "-map", "[s0]", "-f", "wav", "-ac", "1", "-ar", "16000", "-c:a", "pcm_s16le", "-t", "2.500000",
-        "file:/work/s.wav", "-y",
+        "file:/media/s.wav", "-y",
     ]  # fmt: skip
 
 
