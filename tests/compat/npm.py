@@ -46,7 +46,13 @@ def _install(project: Path, directory: Path, env: Mapping[str, str]) -> None:
         done = subprocess.run(
             [str(NODE), str(_NPM), "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
             cwd=unfinished,
-            env={**env, "npm_config_cache": str(directory.parent / "npm-cache"), "npm_config_update_notifier": "false"},
+            env={
+                **env,
+                # The machine's own certificate store, as ./dev has uv do.
+                "NODE_USE_SYSTEM_CA": "1",
+                "npm_config_cache": str(directory.parent / "npm-cache"),
+                "npm_config_update_notifier": "false",
+            },
             capture_output=True,
             text=True,
             timeout=300,

@@ -7,6 +7,7 @@ from worker.queue.core import Fence
 from worker.queue.cron import CronForwards, CronPass
 from worker.queue.finding import JobRow
 from worker.queue.flows import FlowJob
+from worker.queue.listening import Wakeups
 from worker.queue.options import JobChanges, NewJob, QueueChanges, QueueOptions, SendOptions
 from worker.queue.queues import QueueRow, QueueStats
 from worker.queue.reviving import Redriven
@@ -36,4 +37,5 @@ __all__ = [
     "SendOptions",
     "Supervised",
     "Upserted",
+    "Wakeups",
 ]

@@ -29,6 +29,7 @@ def test_every_metric_appears_under_its_promised_name() -> None:
     metrics.concurrent_jobs.inc()
     metrics.acquire_conflicts.inc()
     metrics.lease_lost.inc()
+    metrics.loop_lag.set(0.5)
     metrics.stage_duration.labels(stage="clip").observe(3)
     metrics.job_duration.labels(queue="clip", outcome="done").observe(1800)
 
@@ -42,6 +43,7 @@ def test_every_metric_appears_under_its_promised_name() -> None:
         "worker_concurrent_jobs": 1,
         "worker_acquire_conflicts_total": 1,
         "worker_lease_lost_total": 1,
+        "worker_loop_lag_seconds": 0.5,
         "worker_stage_duration_seconds_count{stage=clip}": 1,
         "worker_stage_duration_seconds_sum{stage=clip}": 3,
         "worker_job_duration_seconds_count{outcome=done}{queue=clip}": 1,
