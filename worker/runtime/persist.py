@@ -1,11 +1,11 @@
 """Writes that must reach the database: a database that is away for a moment is not a failure of the job."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
 import asyncpg
 import structlog
+from tenacity import AsyncRetrying, RetryCallState, RetryError, retry_if_exception, wait_exponential
 
 from worker.errors import LeaseLost
 from worker.runtime.active import ActiveJob
@@ -34,15 +34,18 @@ def is_transient(exc: BaseException) -> bool:
 
 async def persist(job: ActiveJob, write: Callable[[], Awaitable[None]]) -> None:
     """Repeat a fenced write until it is through or the lease is over, which is LeaseLost."""
-    pause = FIRST_PAUSE_SECONDS
-    while True:
-        try:
-            return await write()
-        except Exception as exc:
-            if not is_transient(exc):
-                raise
-            if time.monotonic() + pause >= job.deadline:
-                raise LeaseLost(f"the database stayed away until the lease of job {job.lease.job_id} ran out") from exc
-            log.warning("write_delayed", error=f"{type(exc).__name__}: {exc}", retry_seconds=pause)
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(is_transient),
+        wait=wait_exponential(multiplier=FIRST_PAUSE_SECONDS, max=LONGEST_PAUSE_SECONDS),
+        stop=lambda state: time.monotonic() + state.upcoming_sleep >= job.deadline,
+        before_sleep=_tell,
+    )
+    try:
+        await retrying(write)
+    except RetryError as exc:
+        raise LeaseLost(f"the database stayed away until the lease of job {job.lease.job_id} ran out") from exc
+
+
+def _tell(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    log.warning("write_delayed", error=f"{type(error).__name__}: {error}", retry_seconds=state.upcoming_sleep)
