@@ -41,7 +41,9 @@ async def persist(job: ActiveJob, write: Callable[[], Awaitable[None]]) -> None:
         before_sleep=_tell,
     )
     try:
-        await retrying(write)
+        async for attempt in retrying:
+            with attempt:
+                await write()
     except RetryError as exc:
         raise LeaseLost(f"the database stayed away until the lease of job {job.lease.job_id} ran out") from exc
 
