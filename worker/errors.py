@@ -7,8 +7,6 @@ ClipbossError
 ├── QueueMissing               QUEUE_MISSING
 ├── JobMissing                 JOB_MISSING
 ├── LeaseLost                  LEASE_LOST             somebody else owns the job now: drop the work, write nothing
-├── JobCancelled               CANCELLED
-├── HandedBack                 HANDED_BACK            the worker stops; the job goes back without losing an attempt
 └── JobError
     ├── FatalError             INTERNAL_ERROR         trying again cannot help
     │   ├── InvalidRequest     INVALID_REQUEST
@@ -62,14 +60,6 @@ class JobMissing(ClipbossError):
 
 class LeaseLost(ClipbossError):
     code = "LEASE_LOST"
-
-
-class JobCancelled(ClipbossError):
-    code = "CANCELLED"
-
-
-class HandedBack(ClipbossError):
-    code = "HANDED_BACK"
 
 
 class JobError(ClipbossError):

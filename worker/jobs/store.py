@@ -135,12 +135,6 @@ class JobStore:
             list(progress.values()),
         )
 
-    async def count_unfinished(self, queues: Sequence[str]) -> tuple[int, int]:
-        """Jobs that are due, and jobs that somebody is working on."""
-        row = await self._pool.fetchrow(self._sql["count_due"], list(queues))
-        assert row is not None
-        return row["due"], row["active"]
-
     @asynccontextmanager
     async def _ending(self) -> AsyncIterator[Connection]:
         """A transaction that settles the delivery first and the job second: both or neither."""
