@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 #: a half-open connection looks healthy until something is asked of it
 CHECK_SECONDS = 10.0
 FIRST_RETRY_SECONDS = 0.2
-LONGEST_RETRY_SECONDS = 15.0
+LONGEST_RETRY_SECONDS = 10.0
 
 
 class Listener:

@@ -25,48 +25,50 @@ STATEMENT_TIMEOUT_SECONDS = 30.0
 CONNECT_TIMEOUT_SECONDS = 10.0
 
 
-async def open_pool(dsn: str, *, name: str, size: int = 3) -> Pool:
+async def open_pool(dsn: str, *, name: str, size: int = 3, timeout_seconds: float = STATEMENT_TIMEOUT_SECONDS) -> Pool:
     """A pool whose connections are called `name` in pg_stat_activity. DatabaseUnavailable says what to mend."""
-    options = await _connect_options(dsn, name)
+    options = _connect_options(dsn, name, timeout_seconds)
+    if await _explained(dsn, lambda: _is_behind_pooler(options)):
+        # In transaction mode the next statement may meet another backend, which knows none of our prepared ones.
+        options["statement_cache_size"] = 0
 
     async def create() -> Pool:
-        return await asyncpg.create_pool(min_size=1, max_size=size, init=_prepare, **options)
+        return await asyncpg.create_pool(min_size=0, max_size=size, init=_prepare, **options)
 
     return await _explained(dsn, create)
 
 
 async def open_connection(dsn: str, *, name: str) -> "asyncpg.Connection[asyncpg.Record]":
-    """One connection outside any pool, for LISTEN and for beats, which must never queue behind other work."""
-    options = await _connect_options(dsn, name)
+    """One connection outside any pool, for LISTEN and for beats, which must never queue behind other work.
+
+    It prepares no statements: with a few in a minute they save nothing, and so a pooler need not be looked for.
+    """
+    options = _connect_options(dsn, name, STATEMENT_TIMEOUT_SECONDS)
 
     async def connect() -> "asyncpg.Connection[asyncpg.Record]":
-        connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(**options)
+        connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(statement_cache_size=0, **options)
         await _prepare(connection)
         return connection
 
     return await _explained(dsn, connect)
 
 
-async def _connect_options(dsn: str, name: str) -> dict[str, Any]:
-    options: dict[str, Any] = {
+def _connect_options(dsn: str, name: str, timeout_seconds: float) -> dict[str, Any]:
+    return {
         "dsn": dsn,
-        "timeout": CONNECT_TIMEOUT_SECONDS,
-        "command_timeout": STATEMENT_TIMEOUT_SECONDS,
+        "timeout": min(CONNECT_TIMEOUT_SECONDS, timeout_seconds),
+        "command_timeout": timeout_seconds,
         "server_settings": {"application_name": name},
     }
 
-    async def look() -> bool:
-        connection = await asyncpg.connect(statement_cache_size=0, **options)
-        try:
-            # A pooler such as PgBouncer makes up the backend's pid that it tells its clients.
-            return bool(connection.get_server_pid() != await connection.fetchval("SELECT pg_backend_pid()"))
-        finally:
-            await connection.close()
 
-    if await _explained(dsn, look):
-        # In transaction mode the next statement may meet another backend, which knows none of our prepared ones.
-        options["statement_cache_size"] = 0
-    return options
+async def _is_behind_pooler(options: dict[str, Any]) -> bool:
+    connection = await asyncpg.connect(statement_cache_size=0, **options)
+    try:
+        # A pooler such as PgBouncer makes up the backend's pid that it tells its clients.
+        return bool(connection.get_server_pid() != await connection.fetchval("SELECT pg_backend_pid()"))
+    finally:
+        await connection.close()
 
 
 async def _prepare(connection: Any) -> None:

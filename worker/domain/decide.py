@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from worker.domain.job import Attempt
-from worker.domain.outcome import Cancelled, Done, Failed, HandedBack, LeaseLost, Outcome
+from worker.domain.outcome import AbortReason, Cancelled, Done, Failed, HandedBack, LeaseLost, Outcome
 from worker.errors import JobError, RetriesExhausted
 
 
@@ -35,6 +35,8 @@ class MarkCancelled:
 class Release:
     """Give the lease back; recovery requeues the job without burning an attempt."""
 
+    reason: AbortReason
+
 
 @dataclass(frozen=True, slots=True)
 class Drop:
@@ -56,8 +58,8 @@ def decide(attempt: Attempt, outcome: Outcome) -> Step:
             return GiveUp(_exhausted(attempt, error))
         case Cancelled():
             return MarkCancelled()
-        case HandedBack():
-            return Release()
+        case HandedBack(reason):
+            return Release(reason)
         case LeaseLost():
             return Drop()
         case _:

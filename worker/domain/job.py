@@ -11,6 +11,10 @@ WorkerId = NewType("WorkerId", UUID)
 LeaseToken = NewType("LeaseToken", int)
 
 
+#: a job that takes its worker down this often is not tried again
+POISON_CRASHES = 3
+
+
 class JobStatus(StrEnum):
     #: waits for a worker: fresh, between two attempts, or snoozed
     QUEUED = "queued"
@@ -76,6 +80,11 @@ class Attempt:
     @property
     def job_id(self) -> JobId:
         return self.lease.job_id
+
+    @property
+    def is_suspect(self) -> bool:
+        """One more crash and it counts as poison."""
+        return self.crash_count >= POISON_CRASHES - 1
 
     @property
     def queue(self) -> str:

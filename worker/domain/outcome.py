@@ -2,9 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from worker.errors import JobError
+
+
+class AbortReason(StrEnum):
+    #: the worker was told to stop
+    SHUTDOWN = "shutdown"
+    #: the worker could not renew the lease in time, and stopped before anybody else could start
+    CUT_OFF = "cut-off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,9 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The worker is shutting down: not the job's fault."""
+    """The lease goes back before its time: not the job's fault, and no attempt is lost."""
+
+    reason: AbortReason
 
 
 @dataclass(frozen=True, slots=True)

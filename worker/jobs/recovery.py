@@ -9,16 +9,15 @@ import asyncpg
 
 from worker.db.pool import Connection, Pool
 from worker.db.sql import load_queries
+from worker.domain.job import POISON_CRASHES
 from worker.queue import Fence, PgBoss
 
-#: a job that takes its worker down this often is not tried again
-POISON_CRASHES = 3
 BATCH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    #: how many jobs were taken back, by reason: `stale`, `shutdown`, or the status they ended in
+    #: how many jobs were taken back, by reason: `stale`, `handed_back`, or the status they ended in
     recovered: Mapping[str, int]
 
     @property
@@ -32,6 +31,11 @@ class StaleLeases:
         self._queue = queue
         self._lease_seconds = lease_seconds
         self._sql = load_queries("worker.jobs", queue_schema=queue.schema, queue_version=queue.version)
+
+    async def note_scan(self, *, after_failure: bool) -> bool:
+        """Are workers that are not heard of dead? Not in the first lease after an outage: then everybody was silent."""
+        found = await self._pool.fetchval(self._sql["note_scan"], self._lease_seconds, after_failure)
+        return bool(found)
 
     async def recover(self, *, silent_are_dead: bool) -> ScanReport:
         """Requeue or end a batch of jobs whose lease ran out; `silent_are_dead=False`: only those given back."""
@@ -72,7 +76,7 @@ class StaleLeases:
 def _reason(row: asyncpg.Record) -> str:
     if row["status"] != "queued":
         return str(row["status"])
-    return "stale" if row["is_crash"] else "shutdown"
+    return "stale" if row["is_crash"] else "handed_back"
 
 
 def _vanished(row: asyncpg.Record) -> dict[str, Any]:

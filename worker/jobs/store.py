@@ -10,6 +10,7 @@ import asyncpg
 from worker.db.pool import Connection, Executor, Pool
 from worker.db.sql import load_queries
 from worker.domain.job import Attempt, JobId, JobStatus, Lease, LeaseToken, StageName, WorkerId
+from worker.domain.outcome import AbortReason
 from worker.domain.text import storable
 from worker.errors import JobError, LeaseLost
 from worker.queue import Fence, PgBoss
@@ -36,7 +37,7 @@ class BeatAnswer:
 class JobStore:
     """One instance a process. LeaseLost from any write means: stop, write nothing more, somebody else owns the job."""
 
-    def __init__(self, pool: Pool, queue: PgBoss, *, lease_seconds: float) -> None:
+    def __init__(self, pool: Pool, queue: PgBoss, lease_seconds: float) -> None:
         self._pool = pool
         self._queue = queue
         self._lease_seconds = lease_seconds
@@ -50,14 +51,11 @@ class JobStore:
             # Another worker took the same key of a one-at-a-time policy in the same instant.
             return Acquired([], frozenset(), 0)
         rows.sort(key=lambda row: (-row["priority"], row["created_on"]))
-        done_already = [row for row in rows if row["lease_token"] is None]
-        for row in done_already:
-            await self._pool.fetchval(self._sql["settle_done"], queue, row["id"], row["retry_count"])
         taken = [row for row in rows if row["lease_token"] is not None]
         return Acquired(
             [_attempt(queue, row) for row in taken],
             frozenset(JobId(row["id"]) for row in taken if row["is_cancel_requested"]),
-            len(done_already),
+            len(rows) - len(taken),
         )
 
     async def finish(self, lease: Lease, result: Mapping[str, Any]) -> None:
@@ -96,10 +94,10 @@ class JobStore:
             await self._queue.cancel(lease.queue, [lease.job_id], connection=connection)
             await self._close(connection, lease, JobStatus.CANCELLED, "cancelled")
 
-    async def release(self, leases: Sequence[Lease]) -> None:
-        """Give leases back; recovery, here or on another machine, requeues the jobs."""
-        ids, tokens = [lease.job_id for lease in leases], [lease.token for lease in leases]
-        await self._pool.execute(self._sql["release"], ids, tokens)
+    async def release(self, lease: Lease, reason: AbortReason = AbortReason.SHUTDOWN) -> None:
+        """Give a lease back; recovery, here or on another machine, requeues the job."""
+        found = await self._pool.fetchval(self._sql["release"], [lease.job_id], [lease.token], f"aborted:{reason}")
+        _require(found, lease)
 
     async def beat(self, leases: Sequence[Lease], *, connection: Executor | None = None) -> BeatAnswer:
         """Renew all leases in one statement and learn which are lost or wanted back."""

@@ -88,7 +88,7 @@ class Settling(Core):
         self, connection: Connection | None, queue: str, fences: Sequence[Fence], state: str
     ) -> set[UUID]:
         async def run(some: Sequence[Fence]) -> list[UUID]:
-            call = (self._sql["restore"], queue, *columns(some), state)
+            call = (self._sql["restore"], queue, *columns(some), state, self.channel)
             return [row["id"] for row in await fetch_apart(self._pool, connection, *call)]
 
         return set(await each_that_fits(run, fences))

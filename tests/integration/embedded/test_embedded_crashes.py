@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -51,12 +52,15 @@ def test_next_start_recovers_when_everything_was_killed_at_once(scratch: Path, u
     home = user.prepare(scratch / "postgres")
     holder = user.hold(home, durable=True)
     kept(holder)
+    # Stopped first, so that none of them can tidy up when another one dies, and no more of them are started.
+    for parent in (holder.keeper, holder.postmaster):
+        parent.send_signal(signal.SIGSTOP)
     victims = [holder.keeper, holder.postmaster, *holder.postmaster.children()]
-    # Stopped first, so that none of them can tidy up when another one dies.
-    for victim in victims:
-        victim.send_signal(signal.SIGSTOP)
-    for victim in victims:
-        victim.kill()
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for victim in victims:
+            # some of its children come and go by themselves
+            with suppress(psutil.NoSuchProcess):
+                victim.send_signal(number)
     holder.kill()
     psutil.wait_procs(victims, timeout=5)
     assert (holder.home.data / "postmaster.pid").exists()

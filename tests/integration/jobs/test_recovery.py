@@ -46,10 +46,10 @@ async def test_silence_is_not_death_during_the_grace(room: Room, attempt: Attemp
 
 
 async def test_lease_given_back_is_requeued_at_once_without_costing_an_attempt(room: Room, attempt: Attempt) -> None:
-    await room.store.release([attempt.lease])
+    await room.store.release(attempt.lease)
     assert (await room.desk.show(attempt.job_id)).status == "processing"
     report = await room.leases.recover(silent_are_dead=False)
-    assert report.recovered == {"shutdown": 1}
+    assert report.recovered == {"handed_back": 1}
     assert await both_tables(room, attempt.job_id) == ("queued", "created")
     second = await one_attempt(room, ME)
     assert (second.number, second.crash_count, second.lease.retry_count) == (1, 0, 0)
@@ -129,3 +129,33 @@ async def test_finish_in_flight_wins_over_the_scanner(room: Room, attempt: Attem
         assert (await room.leases.recover(silent_are_dead=True)).total == 0
     await room.store.finish(attempt.lease, {})
     assert await both_tables(room, attempt.job_id) == ("done", "completed")
+
+
+async def scanned(room: Room, *, last_ok: str, available_since: str) -> None:
+    """As if scans had gone well since then, and the last one was then."""
+    await room.pool.execute(
+        "UPDATE worker.scan_state "
+        "SET last_ok = now() - $1::text::interval, available_since = now() - $2::text::interval",
+        last_ok,
+        available_since,
+    )
+
+
+async def test_silence_is_death_when_scans_went_well_for_a_lease(room: Room) -> None:
+    await scanned(room, last_ok="15 s", available_since="46 s")
+    assert await room.leases.note_scan(after_failure=False)
+
+
+async def test_grace_lasts_one_lease(room: Room) -> None:
+    await scanned(room, last_ok="15 s", available_since="40 s")
+    assert not await room.leases.note_scan(after_failure=False)
+
+
+@pytest.mark.parametrize(("last_ok", "after_failure"), [("15 s", True), ("24 s", False)])
+async def test_grace_begins_anew_after_a_failed_scan_or_half_a_lease_without_any(
+    room: Room, last_ok: str, after_failure: bool
+) -> None:
+    await scanned(room, last_ok=last_ok, available_since="1 hour")
+    assert not await room.leases.note_scan(after_failure=after_failure)
+    # and everybody else sees that too
+    assert not await room.leases.note_scan(after_failure=False)

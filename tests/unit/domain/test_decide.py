@@ -6,7 +6,7 @@ import pytest
 
 from worker.domain.decide import Drop, Finish, GiveUp, MarkCancelled, Release, Requeue, decide
 from worker.domain.job import Attempt, JobId, Lease, LeaseToken
-from worker.domain.outcome import Cancelled, Done, Failed, HandedBack, LeaseLost, Outcome
+from worker.domain.outcome import AbortReason, Cancelled, Done, Failed, HandedBack, LeaseLost, Outcome
 from worker.errors import ClipFailed, JobError, RetryableError, UpstreamFailure
 
 
@@ -20,7 +20,7 @@ def attempt(number: int = 1, most: int = 3) -> Attempt:
     [
         (Done({"x": 1}), Finish({"x": 1})),
         (Cancelled(), MarkCancelled()),
-        (HandedBack(), Release()),
+        (HandedBack(AbortReason.CUT_OFF), Release(AbortReason.CUT_OFF)),
         (LeaseLost(), Drop()),
     ],
 )

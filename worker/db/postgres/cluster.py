@@ -39,10 +39,6 @@ SETTINGS = {
 VOLATILE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-class ServerStartFailed(DatabaseUnavailable):
-    """postgres or initdb ended instead of working; the message carries the end of its log."""
-
-
 class Cluster:
     """The data directory and the programs that work on it. The caller holds the server lock."""
 
@@ -73,7 +69,7 @@ class Cluster:
             reason = last_lines(self._home.server_log)
             # The port was taken in between, or children of a killed server still hold its shared memory.
             if "in use" not in reason or time.monotonic() > deadline:
-                raise ServerStartFailed(f"PostgreSQL did not start in {self._home.root}:\n{reason}")
+                raise DatabaseUnavailable(f"PostgreSQL did not start in {self._home.root}:\n{reason}")
             time.sleep(0.1)
 
     def interrupt_orphan(self) -> None:
@@ -121,7 +117,7 @@ class Cluster:
             if "invalid locale" not in done.stderr:
                 break
         output = "\n".join((done.stdout + done.stderr).splitlines()[-8:])
-        raise ServerStartFailed(f"initdb could not make a database in {self._home.root}:\n{output}")
+        raise DatabaseUnavailable(f"initdb could not make a database in {self._home.root}:\n{output}")
 
     def _spawn(self, port: int, inherited_lock: int) -> subprocess.Popen[bytes]:
         settings = SETTINGS | ({} if self._durable else VOLATILE_SETTINGS) | {"port": str(port)}

@@ -16,10 +16,10 @@ import time
 import traceback
 from pathlib import Path
 
-from worker.db.postgres.cluster import Cluster, ServerStartFailed
+from worker.db.postgres.cluster import Cluster
 from worker.db.postgres.home import RunningServer, ServerHome
 from worker.db.postgres.locks import FileLock
-from worker.errors import ClipbossError
+from worker.errors import ClipbossError, DatabaseUnavailable
 
 #: how long a former keeper and its server may take to vanish
 TAKEOVER_SECONDS = 20.0
@@ -83,7 +83,7 @@ class Keeper:
                 return
             try:
                 self._launch(port)
-            except (ServerStartFailed, OSError) as exc:
+            except (DatabaseUnavailable, OSError) as exc:
                 sys.stderr.write(f"the server died and did not come back: {exc}\n")
                 return
             if self._is_unused.is_set():

@@ -1,7 +1,12 @@
--- Take due jobs: claim the deliveries and lease the jobs in one go; $1 = queue, $2 = how many, $3 = worker, $4 = lease in seconds; returns each claimed delivery with its lease, whose token is null when the job was done already.
+-- Take due jobs: claim the deliveries and lease the jobs in one go; $1 = queue, $2 = how many, $3 = worker, $4 = lease in seconds; returns each delivery taken with its lease, whose token is null when the job was done already: that delivery was completed with the stored result.
 WITH claimed AS (
     UPDATE {queue}.job AS job
-    SET state = 'active',
+    SET (state, completed_on, output) = (
+            -- A job that is done already is settled on the spot, or a crash would leave its delivery active.
+            SELECT (CASE WHEN known.status = 'done' THEN 'completed' ELSE 'active' END)::{queue}.job_state,
+                   CASE WHEN known.status = 'done' THEN now() END,
+                   CASE WHEN known.status = 'done' THEN known.result ELSE job.output END
+            FROM (SELECT) AS one LEFT JOIN worker.jobs AS known ON known.id = job.id),
         started_on = now(),
         heartbeat_on = now(),
         retry_count = job.retry_count + (job.started_on IS NOT NULL)::int
@@ -51,13 +56,13 @@ WITH claimed AS (
             ) AS due
         ) AS picked
         WHERE picked.policy IS NULL OR picked.policy NOT IN ('singleton', 'stately') OR picked.place_in_key = 1))
-    RETURNING job.id, job.data, job.priority, job.created_on, job.retry_count, job.retry_limit,
+    RETURNING job.id, job.state, job.data, job.priority, job.created_on, job.retry_count, job.retry_limit,
               job.expire_seconds, job.heartbeat_seconds
 ), leased AS (
     INSERT INTO worker.jobs AS mine (
         id, queue, spec, status, max_attempts, lease_token, worker_id, processing_started_at, last_heartbeat_at, created_at)
     SELECT id, $1, data, 'processing', retry_limit + 1, nextval('worker.lease_seq'), $3, clock_timestamp(), clock_timestamp(), created_on
-    FROM claimed
+    FROM claimed WHERE state = 'active'
     ON CONFLICT (id) DO UPDATE SET
         status = 'processing',
         spec = excluded.spec,

@@ -5,18 +5,21 @@ WITH held AS (
     UPDATE {queue}.job AS job
     SET heartbeat_on = now()
     FROM held
-    WHERE job.name = held.queue AND job.id = held.id AND job.state = 'active' AND job.retry_count = held.retry_count
-    RETURNING job.id
+    -- Cancelled ones too: an update that waited for the cancel's lock sees what it did, a mere look would not.
+    WHERE job.name = held.queue AND job.id = held.id AND job.state IN ('active', 'cancelled') AND job.retry_count = held.retry_count
+    RETURNING job.id, job.state
 ), renewed AS (
     UPDATE worker.jobs AS mine
     SET last_heartbeat_at = clock_timestamp()
     FROM held JOIN touched USING (id)
-    WHERE mine.id = held.id AND mine.lease_token = held.token AND mine.status = 'processing'
+    WHERE touched.state = 'active' AND mine.id = held.id AND mine.lease_token = held.token AND mine.status = 'processing'
+      -- A beat under way while the lease was given back must not bring it to life again.
+      AND mine.last_heartbeat_at > '-infinity'
     RETURNING mine.id, mine.cancel_requested_at
 )
 SELECT held.id,
        renewed.id IS NOT NULL AS is_held,
-       renewed.cancel_requested_at IS NOT NULL OR coalesce(job.state = 'cancelled', false) AS is_cancelled
+       renewed.cancel_requested_at IS NOT NULL OR coalesce(touched.state = 'cancelled', false) AS is_cancelled
 FROM held
+LEFT JOIN touched USING (id)
 LEFT JOIN renewed USING (id)
-LEFT JOIN {queue}.job AS job ON job.name = held.queue AND job.id = held.id

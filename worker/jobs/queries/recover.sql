@@ -56,7 +56,7 @@ WITH stale AS MATERIALIZED (
 ), told AS (
     INSERT INTO worker.job_events (job_id, attempt, worker_id, kind, data)
     SELECT id, attempt, worker_id,
-        CASE WHEN status <> 'queued' THEN status WHEN is_crash THEN 'requeued:stale' ELSE 'requeued:shutdown' END,
+        CASE WHEN status <> 'queued' THEN status WHEN is_crash THEN 'requeued:stale' ELSE 'requeued:handed-back' END,
         jsonb_strip_nulls(jsonb_build_object('code', error_code, 'message', error_message,
             'last_heartbeat_at', CASE WHEN is_crash THEN last_heartbeat_at END))
     FROM moved
