@@ -5,8 +5,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import structlog
+
 from worker.domain.job import Attempt, JobId, Lease
-from worker.domain.outcome import Cancelled, HandedBack, LeaseLost
+from worker.domain.outcome import AbortReason, Cancelled, HandedBack, LeaseLost
+from worker.runtime.solitude import Solitude
+
+log = structlog.get_logger(__name__)
 
 StopReason = Cancelled | HandedBack | LeaseLost
 
@@ -18,6 +23,7 @@ class ActiveJob:
     renewed_at: float
     #: how long after that the lease holds, with a margin for stopping in time
     holds_seconds: float
+    acquired_at: float = field(init=False)
     task: asyncio.Task[None] | None = None
     stop_reason: StopReason | None = None
     #: 0 … 1 over all stages
@@ -25,6 +31,9 @@ class ActiveJob:
     timings_ms: dict[str, int] = field(default_factory=dict)
     #: the work is over and its outcome is being written; stopping can change nothing any more
     is_recording: bool = False
+
+    def __post_init__(self) -> None:
+        self.acquired_at = self.renewed_at
 
     @property
     def lease(self) -> Lease:
@@ -45,10 +54,19 @@ class ActiveJob:
             self.stop_reason = reason
             self.task.cancel()
 
+    def stop_if_expired(self) -> bool:
+        """Self-fencing: work on a lease that we could not renew in time ends before it can start elsewhere."""
+        if not self.is_expired or self.stop_reason is not None or self.is_recording:
+            return False
+        log.error("lease_expired", job_id=str(self.lease.job_id))
+        self.stop(HandedBack(AbortReason.CUT_OFF))
+        return True
+
 
 class ActiveJobs:
     def __init__(self) -> None:
         self._jobs: dict[JobId, ActiveJob] = {}
+        self.solitude = Solitude()
         self._emptied = asyncio.Event()
         self._emptied.set()
 

@@ -45,7 +45,7 @@ class Dispatcher:
         """Fill the free slots; returns how many jobs were started."""
         started = 0
         for queue in self._queues:
-            while not self.is_stopping and (reserved := await self._reserve()):
+            while not self._is_closed() and (reserved := await self._reserve()):
                 taken = await self._take(queue, reserved)
                 started += taken
                 if taken < reserved:
@@ -53,6 +53,9 @@ class Dispatcher:
         # Another queue goes first next time, so that none starves.
         self._queues.append(self._queues.pop(0))
         return started
+
+    def _is_closed(self) -> bool:
+        return self.is_stopping or self._active.solitude.is_wanted
 
     async def _reserve(self) -> int:
         reserved = 0

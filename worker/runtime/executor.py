@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import assert_never
 
 import structlog
@@ -18,6 +19,7 @@ from worker.runtime.active import ActiveJob
 from worker.runtime.classify import classify
 from worker.runtime.persist import persist
 from worker.runtime.scratch import Scratch
+from worker.runtime.solitude import Solitude
 from worker.runtime.with_stage import StageReport, with_stage
 from worker.stages.base import Stage, Work
 from worker.telemetry.metrics import Metrics
@@ -29,10 +31,13 @@ TIME_LIMIT_MARGIN_SECONDS = 2.0
 
 
 class Executor:
-    def __init__(self, stages: Sequence[Stage], *, store: JobStore, scratch: Scratch, metrics: Metrics) -> None:
+    def __init__(
+        self, stages: Sequence[Stage], *, store: JobStore, scratch: Scratch, solitude: Solitude, metrics: Metrics
+    ) -> None:
         self._stages = stages
         self._store = store
         self._scratch = scratch
+        self._solitude = solitude
         self._metrics = metrics
 
     async def run(self, job: ActiveJob) -> None:
@@ -46,7 +51,7 @@ class Executor:
             self._tell(job, recorded, time.monotonic() - started)
 
     async def _attempt(self, job: ActiveJob) -> Outcome:
-        limit = asyncio.timeout(max(1.0, job.attempt.expire_seconds - TIME_LIMIT_MARGIN_SECONDS))
+        limit = asyncio.timeout_at(_time_limit(job))
         try:
             async with limit:
                 return Done(await self._run_stages(job))
@@ -65,8 +70,15 @@ class Executor:
 
     async def _run_stages(self, job: ActiveJob) -> dict[str, object]:
         report = StageReport(job, self._store)
-        async with self._scratch.room_for(job.lease) as scratch, AsyncExitStack() as resources:
-            work = Work(job.attempt.job_id, job.attempt.spec, scratch, report, resources)
+        async with (
+            self._solitude.seat(alone=job.attempt.is_suspect),
+            self._scratch.room_for(job.lease) as scratch,
+            AsyncExitStack() as resources,
+        ):
+            if job.attempt.is_suspect:
+                await report.event("isolated", {"crashes": job.attempt.crash_count})
+            reserve = partial(self._scratch.reserve, scratch)
+            work = Work(job.attempt.job_id, job.attempt.spec, scratch, report, resources, reserve)
             for stage in self._stages:
                 async with with_stage(job, stage.name, report=report, metrics=self._metrics):
                     await stage.run(work)
@@ -75,7 +87,7 @@ class Executor:
     async def _record(self, job: ActiveJob, step: Step) -> bool:
         """An error here is not an error of the job: the write is repeated until the lease is over."""
         try:
-            await persist(job, lambda: self._write(job, step))
+            await persist(job, lambda: self._write(job, step), however_late=isinstance(step, Release))
             return True
         except LeaseLostError as exc:
             self._metrics.lease_lost.inc()
@@ -92,8 +104,8 @@ class Executor:
                 await self._store.give_up(job.lease, error)
             case MarkCancelled():
                 await self._store.mark_cancelled(job.lease)
-            case Release():
-                await self._store.release([job.lease])
+            case Release(reason):
+                await self._store.release(job.lease, reason)
             case Drop():
                 self._metrics.lease_lost.inc()
             case _:
@@ -106,6 +118,12 @@ class Executor:
             self._metrics.retry_attempts.labels(code=step.error.code).inc()
         detail = {"code": error.code, "error": str(error)} if error else {}
         log.info("job_ended", outcome=outcome, seconds=round(seconds, 3), queue=job.attempt.queue, **detail)
+
+
+def _time_limit(job: ActiveJob) -> float:
+    """In the loop's time, which is monotonic time. pg-boss counts from the acquire, waiting included."""
+    seconds = max(1.0, job.attempt.expire_seconds - TIME_LIMIT_MARGIN_SECONDS)
+    return asyncio.get_running_loop().time() + seconds - (time.monotonic() - job.acquired_at)
 
 
 def _words(step: Step) -> tuple[str, JobError | None]:

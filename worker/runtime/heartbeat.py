@@ -61,11 +61,8 @@ class Heartbeat:
             self._loop.call_soon_threadsafe(_stop, jobs, answer)
 
     async def stop_expired(self) -> None:
-        """Self-fencing: a job whose lease we could not renew in time is stopped here before it can start elsewhere."""
         for job in self._active:
-            if job.is_expired and job.stop_reason is None and not job.is_recording:
-                log.error("lease_expired", job_id=str(job.lease.job_id))
-                job.stop(LeaseLost())
+            job.stop_if_expired()
 
     async def close(self) -> None:
         if self._connection is not None:

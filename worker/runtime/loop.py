@@ -8,11 +8,13 @@ import structlog
 
 log = structlog.get_logger(__name__)
 
-LONGEST_PAUSE_SECONDS = 30.0
+#: after a failure the next turn comes sooner than the interval says, then later and later
+FIRST_RETRY_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 10.0
 
 
 class PeriodicLoop:
-    """Runs `work` at an interval, sooner when woken, slower while it fails."""
+    """Runs `work` at an interval, sooner when woken, in growing pauses while it fails."""
 
     def __init__(
         self,
@@ -20,11 +22,14 @@ class PeriodicLoop:
         work: Callable[[], Awaitable[object]],
         *,
         interval_seconds: float,
+        longest_pause_seconds: float = LONGEST_PAUSE_SECONDS,
         jitter: float = 0.1,
     ) -> None:
+        """`longest_pause_seconds`: between two turns that fail; work that others wait for cannot afford long ones."""
         self._name = name
         self._work = work
         self._interval = interval_seconds
+        self._longest_pause = longest_pause_seconds
         self._jitter = jitter
         self._woken = asyncio.Event()
         self._failures = 0
@@ -66,5 +71,8 @@ class PeriodicLoop:
             self._failures = 0
 
     def _pause(self) -> float:
-        slower: float = min(self._interval * 2 ** min(self._failures, 5), max(LONGEST_PAUSE_SECONDS, self._interval))
-        return slower * random.uniform(1 - self._jitter, 1 + self._jitter)  # noqa: S311 - jitter, not a secret
+        pause = self._interval
+        if self._failures:
+            pause = min(FIRST_RETRY_SECONDS, self._interval) * 2.0 ** min(self._failures - 1, 10)
+            pause = min(pause, self._longest_pause)
+        return pause * random.uniform(1 - self._jitter, 1 + self._jitter)  # noqa: S311 - jitter, not a secret

@@ -32,12 +32,15 @@ def is_transient(exc: BaseException) -> bool:
     )
 
 
-async def persist(job: ActiveJob, write: Callable[[], Awaitable[None]]) -> None:
-    """Repeat a fenced write until it is through or the lease is over, which is LeaseLost."""
+async def persist(job: ActiveJob, write: Callable[[], Awaitable[None]], *, however_late: bool = False) -> None:
+    """Repeat a fenced write until it is through or the lease is over, which is LeaseLost.
+
+    `however_late`: giving a lease back helps as long as nobody has taken it, and the fence knows.
+    """
     retrying = AsyncRetrying(
         retry=retry_if_exception(is_transient),
         wait=wait_exponential(multiplier=FIRST_PAUSE_SECONDS, max=LONGEST_PAUSE_SECONDS),
-        stop=lambda state: time.monotonic() + state.upcoming_sleep >= job.deadline,
+        stop=lambda state: not however_late and time.monotonic() + state.upcoming_sleep >= job.deadline,
         before_sleep=_tell,
     )
     try:

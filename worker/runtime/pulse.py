@@ -51,7 +51,10 @@ class Pulse:
         await asyncio.to_thread(self._thread.join, timeout_seconds)
 
     async def _main(self) -> None:
-        periodic = PeriodicLoop(self._name, self._work, interval_seconds=self._seconds)
+        # Never slower than the interval: a database that is back must hear from us before leases run out.
+        periodic = PeriodicLoop(
+            self._name, self._work, interval_seconds=self._seconds, longest_pause_seconds=self._seconds
+        )
         loop = asyncio.get_running_loop()
         self._stop = lambda: loop.call_soon_threadsafe(periodic.stop)
         self._ready.set()

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from worker.db.listen import Listener
-from worker.domain.outcome import Cancelled, HandedBack
+from worker.domain.outcome import AbortReason, Cancelled, HandedBack
 from worker.runtime.active import ActiveJobs
 from worker.runtime.dispatcher import Dispatcher
 from worker.runtime.loop import PeriodicLoop
@@ -77,8 +77,10 @@ class Supervisor:
         log.info("worker_stopped")
 
     async def _dispatch(self) -> None:
+        # Whoever was still running while we looked may just have put its job back.
+        was_idle = not len(self._active)
         started = await self._dispatcher.run_once()
-        if self._is_draining and not started and not len(self._active):
+        if self._is_draining and was_idle and not started:
             self.stop()
 
     async def _stop_taking(self, polling: asyncio.Task[None]) -> None:
@@ -94,7 +96,7 @@ class Supervisor:
         await _first_of(self._active.wait_empty(), self._hurrying.wait(), timeout=self._shutdown_seconds)
         for job in self._active:
             log.warning("job_handed_back", job_id=str(job.attempt.job_id))
-            job.stop(HandedBack())
+            job.stop(HandedBack(AbortReason.SHUTDOWN))
         await _first_of(self._active.wait_empty(), timeout=ABORT_SECONDS)
 
     def _cancel(self, payload: str) -> None:

@@ -43,6 +43,9 @@ async def with_stage(job: ActiveJob, name: StageName, *, report: StageReport, me
     report.stage = name
     with bound_contextvars(stage=str(name)):
         await report.event("stage:started")
+        if job.stop_if_expired():
+            # Frozen or starved behind that write: the next look at leases may come after the work has begun.
+            await asyncio.sleep(0)
         report.progress(0.0)
         started = time.monotonic()
         try:

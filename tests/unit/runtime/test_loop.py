@@ -81,3 +81,15 @@ async def test_stop_waits_for_the_turn_in_progress() -> None:
     gate.set()
     await asyncio.wait_for(running, 5)
     assert finished == [True]
+
+
+async def test_failing_work_is_tried_again_sooner_than_the_interval_and_never_spins() -> None:
+    turns = Turns(fail=99)
+    loop = PeriodicLoop("test", turns, interval_seconds=3600, longest_pause_seconds=0.01)
+    running = asyncio.create_task(loop.run())
+    await turns.reach(3)
+    before = turns.count
+    await asyncio.sleep(0.05)
+    assert turns.count - before <= 6
+    loop.stop()
+    await running

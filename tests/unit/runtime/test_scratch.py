@@ -1,5 +1,6 @@
 """Scratch directories: one an attempt, none left behind."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,38 @@ async def test_too_little_space_is_told_before_the_work(tmp_path: Path) -> None:
         async with scratch.room_for(lease()):
             pass
     assert list((tmp_path / "jobs").iterdir()) == []
+
+
+async def test_jobs_cannot_be_promised_the_same_room(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path, min_free_bytes=0)
+    half = shutil.disk_usage(tmp_path).free * 3 // 5
+    async with scratch.room_for(lease(1)) as mine, scratch.room_for(lease(2)) as other:
+        scratch.reserve(mine, half)
+        with pytest.raises(DiskFull, match="not promised to other jobs"):
+            scratch.reserve(other, half)
+        # whoever asks again asks for itself
+        scratch.reserve(mine, half)
+    async with scratch.room_for(lease(3)) as later:
+        scratch.reserve(later, half)
+
+
+async def test_what_a_job_has_written_is_not_counted_twice(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path, min_free_bytes=0)
+    async with scratch.room_for(lease(1)) as mine, scratch.room_for(lease(2)) as other:
+        free = shutil.disk_usage(tmp_path).free
+        scratch.reserve(mine, free - 2**30)
+        # sparse: long, but without blocks
+        with (mine / "clip.mp4").open("wb") as file:
+            file.truncate(free)
+        scratch.reserve(other, 2**31)
+
+
+async def test_room_that_must_stay_free_is_not_promised(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    scratch = Scratch(tmp_path, min_free_bytes=free // 2)
+    async with scratch.room_for(lease()) as room:
+        with pytest.raises(DiskFull, match="SCRATCH_MIN_FREE_MB keeps"):
+            scratch.reserve(room, free * 3 // 5)
 
 
 async def test_sweep_takes_the_rooms_of_the_dead_and_leaves_those_of_the_living(tmp_path: Path) -> None:
