@@ -10,6 +10,7 @@ from tests.jobs import both_tables
 from tests.processes import Bench, all_gone, children_of, eventually
 from tests.servers import RangeServer
 from worker.domain.job import JobStatus
+from worker.media.ffmpeg import find_ffmpeg
 
 DONE, QUEUED, CANCELLED = JobStatus.DONE, JobStatus.QUEUED, JobStatus.CANCELLED
 
@@ -148,3 +149,27 @@ async def test_worker_outlives_a_database_that_drops_every_connection(bench: Ben
         origin.bytes_per_second = None
         second = await bench.submit(source=origin.url("talk.mp4"), end=1)
         await bench.wait_for(second, DONE)
+
+
+async def test_child_that_ignores_sigterm_holds_up_neither_cancel_nor_exit(bench: Bench, origin: RangeServer) -> None:
+    stubborn = bench.scratch / "ffmpeg"
+    stubborn.write_text(
+        f'#!/bin/sh\ncase "$*" in *-i*) ;; *) exec {find_ffmpeg(None)} "$@" ;; esac\n'
+        "trap '' TERM\nwhile :; do sleep 0.1; done\n"
+    )
+    stubborn.chmod(0o755)
+    cancelled, handed_back = (
+        await bench.submit(source=origin.url("talk.mp4")),
+        await bench.submit(source=origin.url("talk.mp4"), end=1),
+    )
+    with bench.worker(FFMPEG=str(stubborn), SHUTDOWN_TIMEOUT_SEC="0") as worker:
+        await bench.wait_for_event(cancelled, "stage:started", "clip")
+        await bench.wait_for_event(handed_back, "stage:started", "clip")
+        children = await children_of(worker)
+        await bench.room.desk.cancel(cancelled)
+        await bench.wait_for(cancelled, CANCELLED, seconds=7)
+        worker.send_signal(signal.SIGTERM)
+        assert await exit_code(worker) == 0
+    assert await all_gone(children, seconds=1)
+    assert [event.kind for event in await bench.room.desk.events(handed_back)][-1] == "aborted:shutdown"
+    assert not list((bench.scratch / "jobs").iterdir())
