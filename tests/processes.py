@@ -107,12 +107,18 @@ async def eventually(
 
 
 async def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """Everything it has started, as soon as there is something."""
+    """Everything that works for it, as soon as there is something."""
 
     async def look() -> list[psutil.Process]:
-        return psutil.Process(process.pid).children(recursive=True)
+        return working_children(psutil.Process(process.pid))
 
     return await eventually(look)
+
+
+def working_children(process: psutil.Process) -> list[psutil.Process]:
+    """Without the prober that waits for the next source."""
+    found = process.children(recursive=True)
+    return [child for child in found if child.is_running() and "worker.media.probe_child" not in child.cmdline()]
 
 
 async def all_gone(processes: list[psutil.Process], *, seconds: float) -> bool:

@@ -1,6 +1,7 @@
 """Real servers for tests: an S3 server, and an HTTP origin that can misbehave."""
 
 import asyncio
+import mmap
 import os
 import random
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -152,6 +153,15 @@ class RangeServer:
     delay_seconds: float = 0.0
     #: send bodies no faster than this
     bytes_per_second: int | None = None
+    #: answer with 429 to whoever would be one more than so many at once, …
+    busy_above: int | None = None
+    #: … and say when to come back
+    retry_after: str | None = None
+    #: how often that was answered
+    refusals: int = 0
+    #: requests under way, and the most there were at once
+    in_flight: int = 0
+    most_in_flight: int = 0
     #: None = no tag; change it to let the source "change"
     etag: str | None = '"v1"'
     #: the path and Range header of every request, in order
@@ -167,19 +177,36 @@ class RangeServer:
         return f"http://{self.host}:{self.port}/{name}"
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            return await self._answer(request)
+        finally:
+            self.in_flight -= 1
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.requests.append((request.path_qs, request.headers.get("Range")))
         self.conditions.append(request.headers.get("If-Range"))
         await asyncio.sleep(self.delay_seconds)
         if self.redirect is not None:
             return web.Response(status=302, headers={"Location": self.redirect})
+        if self.busy_above is not None and self.in_flight > self.busy_above:
+            self.refusals += 1
+            return web.Response(status=429, headers={"Retry-After": self.retry_after} if self.retry_after else {})
         if self.status is not None:
             return web.Response(status=self.status)
         path = self.root / request.match_info["name"]
         if not path.is_file():
             return web.Response(status=404)
-        return await self._send(request, path.read_bytes())
+        with (
+            path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if path.stat().st_size
+            else nullcontext(b"") as content,
+        ):
+            return await self._send(request, content)
 
-    async def _send(self, request: web.Request, content: bytes) -> web.StreamResponse:
+    async def _send(self, request: web.Request, content: bytes | mmap.mmap) -> web.StreamResponse:
         headers = {"ETag": self.etag} if self.etag else {}
         condition = request.headers.get("If-Range")
         status, start, end = 200, 0, len(content)
@@ -201,9 +228,9 @@ class RangeServer:
         cut = self.cut_after is not None and self.cut_after < len(body) and self.cuts_left != 0
         body = body[: self.cut_after] if cut else body
         for start in range(0, len(body), 65536):
-            await response.write(body[start : start + 65536])
             if self.bytes_per_second:
                 await asyncio.sleep(65536 / self.bytes_per_second)
+            await response.write(body[start : start + 65536])
             self.bytes_sent += len(body[start : start + 65536])
         if cut:
             if self.cuts_left is not None:

@@ -36,12 +36,16 @@ _PUBLIC_V6 = IPv6Network("2000::/3")
 _DOCUMENTATION_V6 = tuple(map(IPv6Network, ("2001:db8::/32", "3fff::/20")))
 _NAT64 = IPv6Network("64:ff9b::/96")
 
+Network = IPv4Network | IPv6Network
+
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
     """Public addresses only; `allow_private` adds the machine and its networks, never metadata services."""
 
     allow_private: bool = False
+    #: private networks that are open even so
+    private_networks: tuple[Network, ...] = ()
 
     def allows(self, address: str) -> bool:
         """Judge the address a socket is about to connect to; what is not one canonical address is refused."""
@@ -54,7 +58,7 @@ class AddressPolicy:
     def _allows_v4(self, ip: IPv4Address) -> bool:
         if ip in _METADATA or any(ip in network for network in _UNUSABLE_V4):
             return False
-        return self.allow_private or ip.is_global
+        return ip.is_global or self._allows_private(ip)
 
     def _allows_v6(self, ip: IPv6Address) -> bool:
         if ip.ipv4_mapped is not None:
@@ -64,9 +68,11 @@ class AddressPolicy:
         inner = _embedded_v4(ip)
         if inner is not None:
             return all(self._allows_v4(address) for address in inner)
-        if self.allow_private:
-            return True
-        return ip in _PUBLIC_V6 and ip.is_global and not any(ip in network for network in _DOCUMENTATION_V6)
+        public = ip in _PUBLIC_V6 and ip.is_global and not any(ip in network for network in _DOCUMENTATION_V6)
+        return public or self._allows_private(ip)
+
+    def _allows_private(self, ip: IPv4Address | IPv6Address) -> bool:
+        return self.allow_private or any(ip in network for network in self.private_networks)
 
 
 def _embedded_v4(ip: IPv6Address) -> tuple[IPv4Address, ...] | None:

@@ -6,6 +6,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from worker.errors import JobError
+from worker.media.source import PLAIN_FORMATS
 
 
 @dataclass(slots=True)
@@ -14,6 +15,8 @@ class Traffic:
 
     #: given to readers, counted again when read again
     bytes_served: int = 0
+    #: taken from the origin over the network
+    bytes_fetched: int = 0
     #: why a reader was cut off; it stays, because ffmpeg ends with 0 after a cut
     failure: JobError | None = None
 
@@ -28,8 +31,13 @@ class OpenedSource:
     input: str
     #: ffmpeg protocols that reading it needs; everything else stays forbidden
     protocols: tuple[str, ...]
+    #: 0 where nobody knows, as for playlists
     size_bytes: int
     etag: str | None = None
+    #: ffmpeg formats that it may turn out to be; only the worker's own playlists may name other things
+    formats: tuple[str, ...] = PLAIN_FORMATS
+    #: how far behind its target a seek may land
+    late_seek_seconds: float = 0.0
     traffic: Traffic = field(default_factory=Traffic)
 
     def failure(self) -> JobError | None:

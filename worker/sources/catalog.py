@@ -18,9 +18,13 @@ class SourceCatalog:
         scheme = scheme_of(url)
         source = self._by_scheme.get(scheme)
         if source is None:
-            known = ", ".join(f"{name}://" for name in sorted(self._by_scheme))
+            known = ", ".join(_written(name) for name in sorted(self._by_scheme))
             raise SourceUnsupported(f"sources of kind {scheme!r} are not supported; use one of {known}")
         return source.open(url)
+
+
+def _written(scheme: str) -> str:
+    return "ytdlp:https://" if scheme == "ytdlp" else f"{scheme}://"
 
 
 def scheme_of(url: str) -> str:

@@ -14,6 +14,8 @@ class RangeReader(Protocol):
 
     size_bytes: int
     etag: str | None
+    #: whether reading costs the origin anything
+    is_remote: bool
 
     def read(self, start: int, end: int) -> AsyncGenerator[bytes, None]:
         """Bytes `start` ≤ i < `end`, all of them, or a JobError: UpstreamFailure when going on may help."""

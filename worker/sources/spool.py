@@ -8,13 +8,15 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from worker.errors import DiskFull, SourceUnsupported, UpstreamFailure
+from worker.errors import DiskFull, SourceTooLarge, UpstreamFailure
 
 _CHUNK_BYTES = 256 * 1024
 
 
 class SpooledReader:
     """A RangeReader over an open file descriptor."""
+
+    is_remote = False
 
     def __init__(self, descriptor: int, size_bytes: int, etag: str | None) -> None:
         self.size_bytes = size_bytes
@@ -47,8 +49,9 @@ async def spooled(
             async for chunk in chunks:
                 size += len(chunk)
                 if size > max_bytes:
-                    raise SourceUnsupported(
-                        f"the source's server does not serve ranges, and it is larger than {max_bytes} bytes"
+                    raise SourceTooLarge(
+                        f"the source's server sends everything at once, and that is more than {max_bytes} bytes "
+                        f"(SOURCE_SPOOL_MAX_MB)"
                     )
                 await asyncio.to_thread(_write_all, file.fileno(), chunk)
         except OSError as exc:

@@ -37,7 +37,7 @@ async def child() -> AsyncIterator[aiohttp.ClientSession]:
 @pytest.fixture
 def make_source(gateway: Gateway, tmp_path: Path) -> MakeHttpSource:
     def make(
-        *, allow_private: bool = True, max_bytes: int = 1 << 30, read_seconds: float = 5.0, resolver=None
+        *, allow_private: bool = True, max_bytes: int = 1 << 30, read_seconds: float = 5.0, resolver=None, slots=None
     ) -> HttpSource:
         return HttpSource(
             gateway,
@@ -45,6 +45,7 @@ def make_source(gateway: Gateway, tmp_path: Path) -> MakeHttpSource:
             spool=Spool(tmp_path / "spool", max_bytes),
             timeouts=HttpTimeouts(connect_seconds=2.0, read_seconds=read_seconds),
             resolver=resolver,
+            slots=slots,
         )
 
     return make

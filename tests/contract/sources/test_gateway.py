@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import aiohttp
 import pytest
 
-from worker.errors import UpstreamFailure
+from worker.errors import SourceTooLarge, UpstreamFailure
 from worker.sources.gateway import Gateway
 
 CONTENT = bytes(range(256)) * 4096
@@ -16,6 +16,7 @@ CONTENT = bytes(range(256)) * 4096
 class Memory:
     size_bytes = len(CONTENT)
     etag = '"v1"'
+    is_remote = True
 
     def __init__(self) -> None:
         self.closed = asyncio.Event()
@@ -126,7 +127,7 @@ async def test_slow_reader_does_not_make_the_gateway_buffer(gateway: Gateway) ->
 
     async def endless(start: int, end: int) -> AsyncGenerator[bytes, None]:
         try:
-            while True:
+            for _ in range(start, end, 65536):
                 memory.produced += 65536
                 yield bytes(65536)
         finally:
@@ -144,7 +145,7 @@ async def test_slow_reader_does_not_make_the_gateway_buffer(gateway: Gateway) ->
                 await asyncio.sleep(0.02)
                 quiet = quiet + 1 if memory.produced == before else 0
                 before = memory.produced
-        assert memory.produced < 32 << 20
+        assert memory.produced < 4 << 20
         writer.close()
         del reader
 
@@ -169,3 +170,14 @@ async def test_closing_the_source_cuts_off_its_readers(gateway: Gateway, child: 
     with pytest.raises(aiohttp.ClientError):
         await answer.read()
     assert source.failure() is None
+
+
+async def test_source_that_outgrows_its_limit_is_cut_off(child: aiohttp.ClientSession) -> None:
+    async with Gateway(max_bytes=len(CONTENT) - 1000) as gateway, gateway.publish(Memory(), label="x") as source:
+        async with child.get(source.input, headers={"Range": "bytes=0-499999"}) as answer:
+            assert await answer.read() == CONTENT[:500000]
+        with pytest.raises(aiohttp.ClientError):
+            async with child.get(source.input) as answer:
+                await answer.read()
+        assert isinstance(source.failure(), SourceTooLarge)
+        assert source.traffic.bytes_fetched > len(CONTENT) - 1000

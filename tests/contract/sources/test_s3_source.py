@@ -1,5 +1,6 @@
 """s3:// sources on a real S3 server."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -99,3 +100,30 @@ async def test_server_that_is_down_is_an_upstream_failure(gateway: Gateway) -> N
 @pytest.mark.parametrize("url", ["s3://", "s3://bucket", "s3://bucket/", "s3:///key", "s3://B AD/x"])
 async def test_url_without_bucket_or_key_is_invalid(s3_source: S3Source, url: str) -> None:
     assert isinstance(await refusal(s3_source, url), InvalidRequest)
+
+
+async def test_object_is_fetched_in_parallel_pieces_and_its_head_once_by_all_jobs(
+    s3_source: S3Source, s3_server: S3Server, child: aiohttp.ClientSession
+) -> None:
+    film = os.urandom(9_000_000)
+    s3_server.client().put_object(Bucket=s3_server.bucket, Key="film.mp4", Body=film)
+    for fetched in (len(film), len(film) - (8 << 20)):
+        async with s3_source.open(f"s3://{s3_server.bucket}/film.mp4") as source:
+            async with child.get(source.input) as answer:
+                assert await answer.read() == film
+            assert source.failure() is None
+            assert source.traffic.bytes_fetched <= fetched
+
+
+async def test_reader_that_leaves_an_object_leaves_no_task(
+    s3_source: S3Source, s3_server: S3Server, child: aiohttp.ClientSession
+) -> None:
+    s3_server.client().put_object(Bucket=s3_server.bucket, Key="left.mp4", Body=bytes(9_000_000))
+    before = len(asyncio.all_tasks())
+    async with s3_source.open(f"s3://{s3_server.bucket}/left.mp4") as source, child.get(source.input) as answer:
+        await answer.content.readexactly(2_000_000)
+        answer.close()
+    async with asyncio.timeout(5):
+        while len(asyncio.all_tasks()) > before:
+            await asyncio.sleep(0.01)
+    assert source.failure() is None

@@ -1,5 +1,7 @@
 """The address policy, address by address."""
 
+from ipaddress import IPv4Network
+
 import pytest
 
 from worker.sources.address import AddressPolicy
@@ -61,3 +63,10 @@ def test_private_address_is_allowed_on_request(address: str) -> None:
 @pytest.mark.parametrize("address", NEVER + NO_ADDRESS)
 def test_metadata_services_and_what_is_no_host_are_never_allowed(address: str, allow_private: bool) -> None:
     assert not AddressPolicy(allow_private).allows(address)
+
+
+def test_single_private_networks_can_be_opened_and_metadata_never() -> None:
+    policy = AddressPolicy(private_networks=(IPv4Network("10.1.0.0/16"), IPv4Network("169.254.0.0/16")))
+    answers = {address: policy.allows(address) for address in ("10.1.2.3", "::ffff:10.1.2.3", "10.2.0.1", "8.8.8.8")}
+    assert answers == {"10.1.2.3": True, "::ffff:10.1.2.3": True, "10.2.0.1": False, "8.8.8.8": True}
+    assert not policy.allows("169.254.169.254")
