@@ -13,6 +13,7 @@ ClipbossError
     │   ├── SourceNotFound     SOURCE_NOT_FOUND
     │   ├── SourceForbidden    SOURCE_FORBIDDEN
     │   ├── SourceUnsupported  SOURCE_UNSUPPORTED
+    │   ├── SourceTooLarge     SOURCE_TOO_LARGE
     │   ├── RangeOutsideSource RANGE_OUTSIDE_SOURCE
     │   ├── ClipFailed         CLIP_FAILED
     │   ├── RetriesExhausted   RETRIES_EXHAUSTED
@@ -86,6 +87,10 @@ class SourceForbidden(FatalError):
 
 class SourceUnsupported(FatalError):
     code = "SOURCE_UNSUPPORTED"
+
+
+class SourceTooLarge(FatalError):
+    code = "SOURCE_TOO_LARGE"
 
 
 class RangeOutsideSource(FatalError):

@@ -18,9 +18,27 @@ class Mode(StrEnum):
     AUDIO = "audio"
 
 
+class Quality(StrEnum):
+    """How pictures are encoded where they have to be."""
+
+    #: half the size of `good`; differences can be seen when looked for
+    SMALL = "small"
+    #: nobody sees a difference; quick
+    GOOD = "good"
+    #: for clips that will be edited again; takes three times as long
+    BEST = "best"
+
+
 class ArtifactKind(StrEnum):
     CLIP = "clip"
+    #: the clip once more, with fewer pixels
+    RENDITION = "rendition"
     POSTER = "poster"
+    #: one picture made of many small ones
+    SPRITE = "sprite"
+    #: tells which part of the sprite belongs to which time
+    THUMBNAILS = "thumbnails"
+    WAVEFORM = "waveform"
     TRANSCRIPT = "transcript"
 
 
@@ -74,6 +92,16 @@ class ClipRange:
 
 
 @dataclass(frozen=True, slots=True)
+class Loudness:
+    """As EBU R 128 measures it."""
+
+    integrated_lufs: float
+    range_lu: float
+    #: None: digital silence
+    true_peak_dbtp: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ClipFile:
     """A finished, verified clip on disk, and what is true of it."""
 
@@ -88,6 +116,17 @@ class ClipFile:
     #: 0 for sound only
     frames: int = 0
     frames_reencoded: int = 0
+    #: as shown: upright, with square pixels; 0 for sound only
+    width: int = 0
+    height: int = 0
+    #: the longest time from one keyframe to the next
+    keyframe_gap_seconds: float = 0.0
+    #: None until it was measured, and without sound
+    loudness: Loudness | None = None
+    #: why a smart cut became an exact one; empty when it did not
+    fallback: str = ""
+    #: why the configured encoder was replaced by the processor; empty when it was not
+    cpu_fallback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +139,8 @@ class Artifact:
     bytes: int
     sha256: str
     content_type: str
+    #: of a rendition
+    height: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,17 @@ import json
 import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from worker.domain.media import Mode
+from worker.domain.media import Mode, Quality
 from worker.errors import InvalidRequest
 
 #: a spec is a request, not a data store; PostgreSQL would take a thousand times more
 MAX_SPEC_BYTES = 64 * 1024
 #: longer than any medium we know
 MAX_SECONDS = 60 * 60 * 1000
+MAX_RENDITIONS = 6
 
 _CLOCK = re.compile(r"(?:(?:(\d+):)?([0-5]?\d):)?([0-5]?\d(?:\.\d{1,6})?)")
 _KEY_PREFIX = re.compile(r"[A-Za-z0-9_.=@-]+(?:/[A-Za-z0-9_.=@-]+)*")
@@ -46,22 +47,76 @@ def _check_key_prefix(value: Any) -> Any:
     return value
 
 
+def _as_heights(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("renditions", "must be a list of heights, such as [720, 360]")
+    if len(value) > MAX_RENDITIONS:
+        raise PydanticCustomError("renditions", "must be at most {most} heights", {"most": MAX_RENDITIONS})
+    return tuple(value)
+
+
+def _check_heights(heights: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(heights)) < len(heights):
+        raise PydanticCustomError("renditions", "must not name a height twice")
+    if any(height % 2 for height in heights):
+        raise PydanticCustomError("renditions", "must be even: pictures are stored in pairs of rows")
+    return heights
+
+
+def _parse_poster(value: Any) -> bool | float:
+    if isinstance(value, bool):
+        return value
+    try:
+        return parse_seconds(value)
+    except PydanticCustomError:
+        message = 'must be true, false, or a time in the clip: seconds or "hh:mm:ss.mmm"'
+        raise PydanticCustomError("poster", message) from None
+
+
+def _parse_sprite(value: Any) -> Any:
+    if isinstance(value, bool):
+        return Sprite() if value else None
+    if value is not None and not isinstance(value, dict | Sprite):
+        raise PydanticCustomError("sprite", 'must be true, false, or an object with "columns" and "every"')
+    return value
+
+
 Seconds = Annotated[float, BeforeValidator(parse_seconds)]
+Height = Annotated[int, Field(strict=True, ge=16, le=8192)]
+_STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Sprite(BaseModel):
+    """A sheet of small pictures, for what a player shows above its time bar."""
+
+    model_config = _STRICT
+
+    columns: Annotated[int, Field(ge=1, le=50)] = 10
+    #: seconds from one picture to the next; None: chosen to fit the clip
+    every: Annotated[float, Field(ge=0.1, le=3600)] | None = None
 
 
 class ClipRequest(BaseModel):
     """What to clip, from where to where, and what to make of it."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = _STRICT
 
     source: Annotated[str, Field(min_length=1, max_length=8192)]
     start: Seconds | None = None
     end: Seconds | None = None
     mode: Annotated[Mode, Field(strict=False)] = Mode.SMART
-    max_height: Annotated[int, Field(ge=16, le=8192)] | None = None
+    #: copy only: keep pictures before `start` in the file and have players skip them
+    hide_lead: bool = False
+    max_height: Height | None = None
+    quality: Annotated[Quality, Field(strict=False)] = Quality.GOOD
+    renditions: Annotated[tuple[Height, ...], BeforeValidator(_as_heights), AfterValidator(_check_heights)] = ()
+    #: LUFS
+    loudness: Annotated[float, Field(ge=-70, le=-5)] | None = None
     transcript: bool = True
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = None
-    poster: bool = True
+    poster: Annotated[bool | float, BeforeValidator(_parse_poster)] = True
+    sprite: Annotated[Sprite | None, BeforeValidator(_parse_sprite)] = None
+    waveform: bool = False
     key_prefix: Annotated[str, BeforeValidator(_check_key_prefix), Field(max_length=512)] | None = None
     metadata: dict[str, Any] | None = None
 
@@ -79,7 +134,7 @@ def parse_request(spec: Any) -> ClipRequest:
     size = len(json.dumps(spec, ensure_ascii=False, default=str).encode(errors="replace"))
     if size > MAX_SPEC_BYTES:
         raise InvalidRequest(f"the job's data has {size:,} bytes; at most {MAX_SPEC_BYTES:,} are accepted")
-    problems = _range_problems(spec)
+    problems = [*_range_problems(spec), *_copy_problems(spec)]
     try:
         request = ClipRequest.model_validate(spec)
     except ValidationError as exc:
@@ -96,6 +151,15 @@ def _range_problems(spec: dict[str, Any]) -> list[str]:
     except PydanticCustomError:
         return []
     return ["end must be after start"] if end is not None and end <= (start or 0.0) else []
+
+
+def _copy_problems(spec: dict[str, Any]) -> list[str]:
+    is_copy = spec.get("mode") == Mode.COPY
+    if is_copy and spec.get("loudness") is not None:
+        return ["loudness: mode copy changes no sound; use mode smart"]
+    if not is_copy and spec.get("hide_lead") is True:
+        return ["hide_lead: only mode copy has a lead to hide"]
+    return []
 
 
 def _problems(exc: ValidationError) -> list[str]:

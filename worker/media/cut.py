@@ -1,37 +1,55 @@
-"""The room's front door: a range of a source becomes a verified clip file, with its poster and its speech."""
+"""The room's front door: a range of a source becomes a verified clip file."""
 
-import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from worker.domain.media import ClipFile, ClipRange, Mode, Probe
+from worker.domain.media import ClipFile, ClipRange, Mode, Probe, Quality
 from worker.errors import OutputCorrupt, SourceUnsupported
 from worker.media import argv
-from worker.media.expectation import expect_copy, expect_exact, first_frame_by
-from worker.media.failure import complaint_of, failure_of
+from worker.media.copying import copied, copy_argv, copy_order
+from worker.media.encoding import CPU, QUALITIES, VideoEncoder, with_fallback
+from worker.media.expectation import expect_copy
+from worker.media.failure import failure_of
 from worker.media.keyframes import frame_shown_at, keyframe_before
-from worker.media.process import ChildResult, Limits, run_child
+from worker.media.loudness import gain_for, read_report
+from worker.media.ordering import Order, checked_smart, clip_file, opens_late, refuse_early_end, verified
+from worker.media.process import Limits, run_child
 from worker.media.progress import ProgressThrottle
+from worker.media.smart.asking import child_argv, order_for
+from worker.media.smart.order import SmartResult, Unfit
+from worker.media.smart.outcome import smart_result
 from worker.media.source import ReadableSource
-from worker.media.verify import ClipFacts, verify_clip
+from worker.media.verify import ClipFacts
 
 #: gets the fraction of the work that is done, 0 to 1
 OnProgress = Callable[[float], None]
 
-JPEG_END: Final = b"\xff\xd9"
-WAV_HEADER_BYTES: Final = 44
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What is made of the range, besides cutting it."""
+
+    max_height: int | None = None
+    quality: Quality = Quality.GOOD
+    #: LUFS to bring the sound to; None leaves it as it is
+    loudness: float | None = None
+    #: of a copy: pictures before the start stay in the file, and players skip them
+    is_lead_hidden: bool = False
+
+
+AS_IT_IS: Final = Style()
 
 
 class Cutter:
     """Cuts with one ffmpeg under one set of limits."""
 
-    def __init__(self, ffmpeg: Path, *, limits: Limits, encoding: argv.Encoding | None = None) -> None:
+    def __init__(self, ffmpeg: Path, *, limits: Limits, encoder: VideoEncoder = CPU) -> None:
         self._ffmpeg = ffmpeg
         self._limits = limits
-        self._encoding = encoding or argv.Encoding()
+        self._encoder = encoder
 
     async def cut(
         self,
@@ -41,141 +59,145 @@ class Cutter:
         *,
         mode: Mode,
         work_path: Path,
-        max_height: int | None = None,
+        style: Style = AS_IT_IS,
         on_progress: OnProgress | None = None,
     ) -> ClipFile:
         """Write `work_path` and vouch for it; the caller renames it, or removes it after an error."""
         used = effective_mode(mode, probe, label=source.label)
         span = ClipRange(wanted.start_seconds, min(wanted.end_seconds, probe.duration_seconds))
-        if used is Mode.COPY:
-            span = ClipRange(await keyframe_before(source, probe, span.start_seconds), span.end_seconds)
-        order = _Order(source, probe, span, used, max_height, work_path)
+        encoder = self._encoder if used is not Mode.AUDIO else CPU
+        recipe = argv.Recipe(QUALITIES[style.quality], encoder, style.max_height)
+        order = Order(source, probe, span, used, work_path, recipe)
         report = _throttled(on_progress, span.duration_seconds)
-        facts = await self._attempt(order, report)
-        if _opens_late(order, facts):
-            # nothing moves at the start, as in a screen recording: open with the frame that is still on display
-            held = await frame_shown_at(source, probe, span.start_seconds)
-            facts = await self._attempt(replace(order, held_seconds=held), report)
-            if _opens_late(order, facts):
-                raise OutputCorrupt(f"{work_path.name} shows no picture before {facts.first_frame_seconds:.3f} s")
+        if used is Mode.COPY:
+            clip = await self._copy(order, report, is_lead_hidden=style.is_lead_hidden)
+        else:
+            if style.loudness is not None and probe.audio is not None:
+                order = await self._with_mastered_sound(order, style.loudness)
+            clip = await (self._cut_smart(order, report) if used is Mode.SMART else self._cut(order, report))
+        if order.recipe.sound is not None:
+            order.recipe.sound.path.unlink()
         if report is not None:
-            # ffmpeg's last report comes before its last packets
+            # the last report comes before the last packets
             report(span.duration_seconds)
-        return _clip_file(order, facts)
+        return clip
 
-    async def make_poster(self, clip: ClipFile, path: Path, *, at_seconds: float) -> bool:
-        """Write a JPEG of the picture at `at_seconds`; False when the clip has none to show."""
-        if not clip.has_video:
-            return False
-        await self._run(argv.poster(self._ffmpeg, clip.path, path, at_seconds=at_seconds))
-        if not await asyncio.to_thread(_ends_with, path, JPEG_END):
-            raise OutputCorrupt(f"{path.name} is no whole picture of {at_seconds:.3f} s")
-        return True
+    async def _copy(self, order: Order, report: OnProgress | None, *, is_lead_hidden: bool) -> ClipFile:
+        asked = copy_order(order.source, order.probe, order.span, order.path, is_lead_hidden=is_lead_hidden)
+        result = await run_child(copy_argv(asked), limits=self._limits, on_progress=report)
+        if failure := order.source.failure():
+            raise failure
+        told = copied(result, self._limits, order.source.label)
+        span = ClipRange(told.start_seconds, told.end_seconds)
+        facts = await verified(order, expect_copy(order.probe, span), result)
+        return clip_file(replace(order, span=span), facts)
 
-    async def extract_speech_wav(self, clip: ClipFile, path: Path) -> bool:
-        """Write 16 kHz mono for a recognizer; False when the clip has no sound."""
-        if not clip.has_audio:
-            return False
-        await self._run(argv.speech_wav(self._ffmpeg, clip.path, path, duration_seconds=clip.duration_seconds))
-        if not await asyncio.to_thread(_is_longer_than, path, WAV_HEADER_BYTES):
-            raise OutputCorrupt(f"{path.name} holds no sound though the clip does")
-        return True
+    async def _with_mastered_sound(self, order: Order, target_lufs: float) -> Order:
+        """The sound is read once, measured, and kept without loss until it is encoded, once."""
+        path, report = order.beside("sound.flac"), order.beside("loudness.txt")
+        command = argv.sound_master(self._ffmpeg, order.input, order.span, path, report=report)
+        result = await run_child(command, limits=self._limits)
+        if failure := order.source.failure() or failure_of(result, self._limits):
+            raise failure
+        return order.cooked(sound=argv.MasteredSound(path, gain_for(read_report(report), target_lufs)))
 
-    async def _run(self, command: Sequence[str]) -> None:
+    async def _cut_smart(self, order: Order, report: OnProgress | None) -> ClipFile:
+        """Falls back to an exact cut whenever the quick one would not be provably right."""
+        try:
+            facts, told = await self._attempt_smart(order, report)
+        except Unfit as exc:
+            clip = await self._cut(replace(order, mode=Mode.EXACT), report)
+            return replace(clip, fallback=str(exc))
+        return replace(clip_file(order, facts), frames_reencoded=told.frames_reencoded)
+
+    async def _attempt_smart(self, order: Order, report: OnProgress | None) -> tuple[ClipFacts, SmartResult]:
+        if order.recipe.max_height is not None:
+            raise Unfit("max_height changes every frame")
+        if order.recipe.sound is None:
+            return await self._cut_edges(order, report)
+        silent = replace(order, probe=replace(order.probe, audio=None), path=order.beside("picture.mp4"))
+        _, told = await self._cut_edges(silent, report)
+        recipe = replace(order.recipe, pictures=silent.path)
+        command = argv.joined(self._ffmpeg, order.input, order.span, order.path, recipe)
         result = await run_child(command, limits=self._limits)
         if failure := failure_of(result, self._limits):
             raise failure
+        silent.path.unlink()
+        return await checked_smart(order, told, result), told
 
-    async def _attempt(self, order: "_Order", report: OnProgress | None) -> ClipFacts:
-        result = await run_child(self._command(order), limits=self._limits, on_progress=report)
-        # the source knows best why it could not be read
-        if failure := order.source.failure() or failure_of(result, self._limits):
+    async def _cut_edges(self, order: Order, report: OnProgress | None) -> tuple[ClipFacts, SmartResult]:
+        """Only frames around the range's ends are encoded; the rest is copied."""
+        edges = order.recipe.encoding
+        asked = order_for(
+            order.source,
+            order.probe,
+            order.span,
+            order.path,
+            preset=edges.preset,
+            crf=edges.edge_crf,
+            threads=edges.threads,
+        )
+        result = await run_child(child_argv(asked), limits=self._limits, on_progress=report)
+        if failure := order.source.failure():
             raise failure
-        return await _verified(order, result)
+        told = smart_result(result, self._limits)
+        return await checked_smart(order, told, result), told
 
-    def _command(self, order: "_Order") -> list[str]:
-        given = argv.ClipInput(order.source.input, order.source.protocols, order.probe)
-        match order.mode:
-            case Mode.COPY:
-                return argv.copy_clip(self._ffmpeg, given, order.span, order.path)
-            case Mode.AUDIO:
-                return argv.audio_clip(self._ffmpeg, given, order.span, order.path, encoding=self._encoding)
-            case _:
-                return argv.exact_clip(
-                    self._ffmpeg,
-                    given,
-                    order.span,
-                    order.path,
-                    max_height=order.max_height,
-                    encoding=self._encoding,
-                    held_seconds=order.held_seconds,
-                )
+    async def _cut(self, order: Order, report: OnProgress | None) -> ClipFile:
+        """By re-encoding; looks closer at the source only where a first try did not show the start."""
+        facts, reason = await self._first_try(order, report)
+        if facts is None and order.probe.format == "mpegts":
+            # without an index a seek may land far behind the keyframe
+            order = order.cooked(keyframe_seconds=await _keyframe(order, order.span.start_seconds))
+            facts, reason = await self._first_try(order, report)
+        if facts is None:
+            # nothing moves at the start, as in a screen recording: open with the frame that is still on display
+            held = await frame_shown_at(order.source, order.probe, order.span.start_seconds)
+            if order.recipe.keyframe_seconds is not None and held is not None:
+                order = order.cooked(keyframe_seconds=await _keyframe(order, held))
+            order = order.cooked(held_seconds=held)
+            facts, reason = await self._attempt(order, report)
+            if opens_late(order, facts):
+                raise OutputCorrupt(f"{order.path.name} shows no picture before {facts.first_frame_seconds:.3f} s")
+        await refuse_early_end(order, facts)
+        return replace(clip_file(order, facts), cpu_fallback=reason)
 
+    async def _first_try(self, order: Order, report: OnProgress | None) -> tuple[ClipFacts | None, str]:
+        """None when the clip does not show what it begins with."""
+        try:
+            facts, reason = await self._attempt(order, report)
+        except OutputCorrupt:
+            if order.probe.format != "mpegts" or order.recipe.keyframe_seconds is not None:
+                raise
+            return None, ""
+        return (None if opens_late(order, facts) else facts), reason
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """One clip to cut, with everything decided."""
+    async def _attempt(self, order: Order, report: OnProgress | None) -> tuple[ClipFacts, str]:
+        async def encode(encoder: VideoEncoder) -> ClipFacts:
+            limits = encoder.limits(self._limits)
+            command = self._command(order.cooked(encoder=encoder))
+            result = await run_child(command, limits=limits, on_progress=report)
+            # the source knows best why it could not be read
+            if failure := order.source.failure() or encoder.failure(result, limits):
+                raise failure
+            return await verified(order, order.expected, result)
 
-    source: ReadableSource
-    probe: Probe
-    span: ClipRange
-    mode: Mode
-    max_height: int | None
-    path: Path
-    held_seconds: float | None = None
+        return await with_fallback(order.recipe.encoder, encode)
+
+    def _command(self, order: Order) -> list[str]:
+        build = argv.audio_clip if order.mode is Mode.AUDIO else argv.exact_clip
+        return build(self._ffmpeg, order.input, order.span, order.path, order.recipe)
 
 
 def effective_mode(mode: Mode, probe: Probe, *, label: str) -> Mode:
-    """What is done for what was asked: without a picture only sound is cut, and smart still means exact."""
+    """What is done for what was asked: without a picture only sound is cut."""
     if mode is Mode.AUDIO and probe.audio is None:
         raise SourceUnsupported(f"{label} has no sound: use mode exact")
-    if mode is Mode.COPY:
-        return Mode.COPY
-    return Mode.AUDIO if mode is Mode.AUDIO or probe.video is None else Mode.EXACT
+    return Mode.AUDIO if probe.video is None and mode is not Mode.COPY else mode
 
 
-async def _verified(order: _Order, result: ChildResult) -> ClipFacts:
-    expected = (
-        expect_copy(order.probe, order.span)
-        if order.mode is Mode.COPY
-        else expect_exact(order.probe, order.span, has_video=order.mode is Mode.EXACT)
-    )
-    try:
-        return await verify_clip(order.path, expected)
-    except OutputCorrupt as exc:
-        # exit code 0 after a broken source: name the cause, not what it led to
-        if complaint := complaint_of(result):
-            raise complaint from exc
-        raise
-
-
-def _opens_late(order: _Order, facts: ClipFacts) -> bool:
-    if order.mode is not Mode.EXACT or facts.first_frame_seconds is None:
-        return False
-    return facts.first_frame_seconds > first_frame_by(order.probe, order.span)
-
-
-def _clip_file(order: _Order, facts: ClipFacts) -> ClipFile:
-    copied_end = order.span.start_seconds + facts.duration_seconds
-    return ClipFile(
-        path=order.path,
-        mode=order.mode,
-        duration_seconds=facts.duration_seconds,
-        start_seconds=order.span.start_seconds,
-        end_seconds=copied_end if order.mode is Mode.COPY else order.span.end_seconds,
-        has_video=facts.has_video,
-        has_audio=facts.has_audio,
-        frames=facts.frames,
-        frames_reencoded=facts.frames if order.mode is Mode.EXACT else 0,
-    )
-
-
-def _ends_with(path: Path, ending: bytes) -> bool:
-    return path.is_file() and path.read_bytes().endswith(ending)
-
-
-def _is_longer_than(path: Path, size_bytes: int) -> bool:
-    return path.is_file() and path.stat().st_size > size_bytes
+async def _keyframe(order: Order, seconds: float) -> float:
+    return await keyframe_before(order.source, order.probe, seconds)
 
 
 def _throttled(on_progress: OnProgress | None, total_seconds: float) -> Callable[[float], None] | None:

@@ -18,6 +18,8 @@ from worker.media.process import ChildEnd, ChildResult, Limits
 
 #: lines of ffmpeg's complaint that a person gets to read
 SHOWN_LINES: Final = 3
+#: ffmpeg catches the signals that ask it to stop, SIGXCPU among them, and ends with this
+STOPPED: Final = 255
 #: ffmpeg writes addresses of its inputs into its complaints
 _ADDRESS: Final = re.compile(r"\b(?:https?|file|tcp):[^\s']*")
 #: the first that matches decides
@@ -46,6 +48,8 @@ def failure_of(result: ChildResult, limits: Limits) -> JobError | None:
             return ClipTimeout(f"ffmpeg was stopped: no progress for {limits.stall_seconds:g} s")
         case ChildEnd.EXITED if result.exit_code == 0:
             return None
+        case ChildEnd.EXITED if result.exit_code == STOPPED and limits.cpu_seconds is not None:
+            return ClipTimeout(f"ffmpeg was told to stop, probably after {limits.cpu_seconds} s of processor time")
         case ChildEnd.EXITED if result.exit_code < 0:
             return _killed(signal.Signals(-result.exit_code), result, limits)
         case ChildEnd.EXITED:
@@ -63,9 +67,18 @@ def complaint_of(result: ChildResult) -> JobError | None:
     return None
 
 
-def shown(result: ChildResult) -> str:
+def shown(result: ChildResult, *, lines: int = SHOWN_LINES) -> str:
     """ffmpeg's last words without addresses."""
-    return "; ".join(_ADDRESS.sub("the file", line) for line in result.stderr_tail[-SHOWN_LINES:])
+    return "; ".join(_ADDRESS.sub("the file", line) for line in result.stderr_tail[-lines:])
+
+
+def encoder_failure(result: ChildResult, limits: Limits) -> JobError | None:
+    """Of a run with a hardware encoder: its first complaint is the driver's, its last one ffmpeg's."""
+    failure = failure_of(result, limits)
+    if not isinstance(failure, ClipFailed) or not result.stderr_tail:
+        return failure
+    first, *rest = (_ADDRESS.sub("the file", line) for line in result.stderr_tail)
+    return ClipFailed("; ".join([first, *rest[-1:]]))
 
 
 def _killed(number: signal.Signals, result: ChildResult, limits: Limits) -> JobError:

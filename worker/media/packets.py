@@ -15,6 +15,8 @@ class StreamScan:
     #: bytes that tell the length of each NAL unit; 0 where packets have no such units
     nal_length_bytes: int
     packets: int = 0
+    #: of those, what players skip
+    hidden: int = 0
     #: when the earliest is shown
     first_seconds: float = float("inf")
     #: when the latest is shown
@@ -23,6 +25,9 @@ class StreamScan:
     end_seconds: float = float("-inf")
     #: the first thing that is wrong, or nothing
     damage: str = ""
+    #: the longest time from one keyframe to the next, or to the end
+    keyframe_gap_seconds: float = 0.0
+    _keyframe_seconds: float | None = None
     _last_dts: int | None = None
 
     def add(self, packet: "av.Packet[Stream]") -> None:
@@ -36,9 +41,16 @@ class StreamScan:
             self._note(f"unreadable picture at {seconds:.3f} s")
         self._last_dts = packet.dts
         self.packets += 1
-        self.first_seconds = min(self.first_seconds, seconds)
+        if packet.is_discard:
+            self.hidden += 1
+        else:
+            self.first_seconds = min(self.first_seconds, seconds)
         self.last_seconds = max(self.last_seconds, seconds)
         self.end_seconds = max(self.end_seconds, seconds + float((packet.duration or 0) * packet.time_base))
+        if self._keyframe_seconds is not None:
+            self.keyframe_gap_seconds = max(self.keyframe_gap_seconds, seconds - self._keyframe_seconds)
+        if packet.is_keyframe:
+            self._keyframe_seconds = seconds
 
     def _note(self, damage: str) -> None:
         self.damage = self.damage or damage

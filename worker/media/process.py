@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,6 +35,11 @@ class Limits:
     grace_seconds: float = 5.0
     file_bytes: int | None = None
     cpu_seconds: int | None = None
+    #: address space: what it asks for, used or not
+    memory_bytes: int | None = None
+    open_files: int | None = None
+    #: how much of what it prints is kept, the end of it
+    stdout_bytes: int = READ_BYTES
 
 
 class ChildEnd(StrEnum):
@@ -49,7 +54,7 @@ class ChildResult:
     #: negative: the signal that ended it
     exit_code: int
     stderr_tail: tuple[str, ...]
-    #: the beginning of what it printed
+    #: the end of what it printed
     stdout: bytes = b""
 
     @property
@@ -58,21 +63,69 @@ class ChildResult:
 
 
 async def run_child(
-    argv: Sequence[str], *, limits: Limits, on_progress: Callable[[float], None] | None = None
+    argv: Sequence[str],
+    *,
+    limits: Limits,
+    on_progress: Callable[[float], None] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> ChildResult:
     """Run to the end, or to a limit. Cancelled or not, the child and its group are gone when this returns.
 
-    `on_progress` gets the seconds that ffmpeg's `-progress pipe:1` reports.
+    `on_progress` gets the seconds that ffmpeg's `-progress pipe:1` reports. `environment` replaces the worker's own.
     """
-    child = await _start(argv, limits)
+    child = await start_child(argv, limits=limits, environment=environment)
+    return await finish_child(child, limits=limits, on_progress=on_progress)
+
+
+async def start_child(
+    argv: Sequence[str],
+    *,
+    limits: Limits,
+    environment: Mapping[str, str] | None = None,
+    takes_order: bool = False,
+) -> asyncio.subprocess.Process:
+    """Whoever calls this must call `finish_child`; with `takes_order` it waits for that to tell it what to do."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE if takes_order else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env=environment,
+            preexec_fn=_before_exec(limits),
+        )
+    except OSError as exc:
+        raise RetryableError(f"could not start {Path(argv[0]).name}: {exc.strerror}") from exc
+
+
+async def finish_child(
+    child: asyncio.subprocess.Process,
+    *,
+    limits: Limits,
+    on_progress: Callable[[float], None] | None = None,
+    order: str | None = None,
+) -> ChildResult:
+    """The rest of `run_child`; ConnectionError when there is nobody left to take the order."""
     watch = _Watch(child, limits, on_progress)
     try:
+        if order is not None:
+            await _hand_over(order, child)
         ended = await watch.until_end()
     finally:
-        await _finish_despite_cancellation(_end_group(child, limits.grace_seconds))
+        await _finish_despite_cancellation(end_child(child, grace_seconds=limits.grace_seconds))
     exit_code = child.returncode
     assert exit_code is not None, "the child was waited for"
     return ChildResult(ended, exit_code, watch.stderr_tail(), watch.stdout)
+
+
+async def _hand_over(order: str, child: asyncio.subprocess.Process) -> None:
+    assert child.stdin is not None, "it was started to take an order"
+    if child.stdin.is_closing():
+        raise ConnectionResetError
+    child.stdin.write(order.encode())
+    child.stdin.close()
+    await child.stdin.wait_closed()
 
 
 class _Watch:
@@ -110,7 +163,7 @@ class _Watch:
         assert self._child.stdout is not None
         parser, position = ProgressParser(), -1.0
         while chunk := await self._child.stdout.read(READ_BYTES):
-            self.stdout += chunk[: READ_BYTES - len(self.stdout)]
+            self.stdout = (self.stdout + chunk)[-self._limits.stdout_bytes :]
             seconds = parser.feed(chunk)
             if seconds is None or seconds == position:
                 continue
@@ -133,20 +186,6 @@ def _as_lines(raw: list[bytes]) -> list[str]:
     return [text[:STDERR_LINE_CHARS] for text in texts if text]
 
 
-async def _start(argv: Sequence[str], limits: Limits) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=_before_exec(limits),
-        )
-    except OSError as exc:
-        raise RetryableError(f"could not start {Path(argv[0]).name}: {exc.strerror}") from exc
-
-
 def _before_exec(limits: Limits) -> Callable[[], None]:
     """What the child does to itself between fork and exec; all it needs is looked up before the fork."""
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
@@ -158,6 +197,10 @@ def _before_exec(limits: Limits) -> Callable[[], None]:
     if limits.cpu_seconds is not None:
         # at the hard limit the kernel kills without saying why
         limited.append((resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + CPU_GRACE_SECONDS))
+    if limits.memory_bytes is not None:
+        limited.append((resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes))
+    if limits.open_files is not None:
+        limited.append((resource.RLIMIT_NOFILE, limits.open_files, limits.open_files))
 
     def prepare() -> None:
         if prctl is not None:
@@ -171,7 +214,7 @@ def _before_exec(limits: Limits) -> Callable[[], None]:
     return prepare
 
 
-async def _end_group(child: asyncio.subprocess.Process, grace_seconds: float) -> None:
+async def end_child(child: asyncio.subprocess.Process, *, grace_seconds: float) -> None:
     """TERM, then KILL: an encoder inside a long call ignores TERM for minutes."""
     drained = asyncio.gather(_drain(child.stdout), _drain(child.stderr))
     if child.returncode is None:

@@ -9,6 +9,7 @@ import numpy as np
 from worker.domain.media import ClipFile
 from worker.errors import JobError
 from worker.media.frame_code import read_frame_number
+from worker.media.source import PLAIN_FORMATS
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class LocalSource:
     path: Path
     label: str = "file:///talk.mp4"
     protocols: tuple[str, ...] = ("file",)
+    formats: tuple[str, ...] = PLAIN_FORMATS
+    late_seek_seconds: float = 0.0
 
     @property
     def input(self) -> str:

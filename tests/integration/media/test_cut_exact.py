@@ -5,6 +5,7 @@ import pytest
 
 from tests.integration.media.clips import shown, track_seconds
 from worker.domain.media import ClipRange, Mode
+from worker.media.cut import Style
 from worker.media.probe import probe
 
 NTSC = Fraction(30000, 1001)
@@ -120,13 +121,42 @@ async def test_turned_picture_is_written_upright(cutter, sample, remux, work_pat
 
 
 async def test_max_height_scales_down_but_never_up(cutter, sample, work_path):
-    clip = await cut(cutter, sample(), 1.0, 1.5, work_path, max_height=91)
+    clip = await cut(cutter, sample(), 1.0, 1.5, work_path, style=Style(max_height=91))
     written = (await probe(type(sample())(clip.path))).video
     assert (written.width, written.height) == (160, 90)
     assert shown(clip.path).numbers == list(range(30, 45))
-    clip = await cut(cutter, sample(), 1.0, 1.5, work_path, max_height=1080)
+    clip = await cut(cutter, sample(), 1.0, 1.5, work_path, style=Style(max_height=1080))
     written = (await probe(type(sample())(clip.path))).video
     assert (written.width, written.height) == (320, 180)
+
+
+async def test_height_counts_as_the_picture_is_shown(cutter, sample, remux, work_path):
+    source = remux(sample(), "turned.mp4", "-c", "copy", before=("-display_rotation:v:0", "90"))
+    clip = await cut(cutter, source, 1.0, 1.5, work_path, style=Style(max_height=160))
+    assert (clip.width, clip.height) == (90, 160)
+
+
+@pytest.mark.parametrize(("aspect", "shown_size"), [("4/3", (240, 180)), ("2/1", (360, 180))])
+async def test_pixels_that_are_not_square_stay_in_shape(cutter, sample, remux, work_path, aspect, shown_size):
+    anamorphic = ("-vf", f"scale=180:180,setdar={aspect}", "-c:a", "copy", "-preset", "ultrafast")
+    source = remux(sample(), "anamorphic.mp4", *anamorphic)
+    for style in (Style(), Style(max_height=90)):
+        clip = await cut(cutter, source, 1.0, 1.5, work_path, style=style)
+        assert clip.width / clip.height == pytest.approx(shown_size[0] / shown_size[1], rel=0.02)
+
+
+async def test_odd_sizes_lose_at_most_a_row(cutter, sample, remux, work_path):
+    odd = ("-vf", "scale=321:181", "-pix_fmt", "yuv444p", "-c:a", "copy", "-preset", "ultrafast")
+    clip = await cut(cutter, remux(sample(), "odd.mp4", *odd), 1.0, 1.5, work_path)
+    assert (clip.width, clip.height) == (pytest.approx(320, abs=1), 180)
+
+
+async def test_transport_stream_with_long_groups_of_pictures_is_cut_exactly(cutter, sample, remux, work_path):
+    # a seek lands 12 s before the start and meets no keyframe
+    source = remux(sample(seconds=20, gop=600), "long.ts", "-c", "copy")
+    begin = (await probe(source)).video.start_seconds
+    clip = await cut(cutter, source, begin + 16.02, begin + 17.0, work_path)
+    assert shown(clip.path).numbers == list(range(481, 510))
 
 
 async def test_progress_rises_to_the_end(cutter, sample, work_path):

@@ -169,3 +169,17 @@ def is_running(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+async def test_child_cannot_take_more_memory_than_it_may():
+    code = "block = bytearray(2**30)"
+    result = await run_child(python(code), limits=Limits(15, memory_bytes=2**29))
+    assert (result.exit_code, result.stderr_tail[-1]) == (1, "MemoryError")
+    assert (await run_child(python(code), limits=Limits(15))).ok
+
+
+async def test_child_cannot_open_more_files_than_it_may():
+    code = "files = [open('/dev/null') for _ in range(40)]"
+    result = await run_child(python(code), limits=Limits(15, open_files=32))
+    assert "Too many open files" in result.stderr_tail[-1]
+    assert (await run_child(python(code), limits=Limits(15, open_files=64))).ok

@@ -93,7 +93,7 @@ async def test_missing_output_is_found(tmp_path):
     ],
 )
 async def test_valid_file_that_is_not_what_was_asked_for_is_found(sample, remux, options, complaint):
-    other = remux(sample(), "clip.mp4", *options)
+    other = remux(sample(), "clip.mp4", *options, "-movflags", "+faststart")
     with pytest.raises(OutputCorrupt, match=complaint):
         await verify_clip(other.path, EXPECTED)
 
@@ -106,6 +106,18 @@ async def test_sound_that_nobody_asked_for_is_found(sample):
 async def test_frame_behind_the_end_is_found(sample):
     with pytest.raises(OutputCorrupt, match="behind its end"):
         await verify_clip(sample().path, replace(EXPECTED, frames_before_seconds=5.9))
+
+
+async def test_sound_that_begins_late_is_found(sample, remux):
+    late = ("-itsoffset", "1", "-i", str(sample().path), "-map", "0:v", "-map", "1:a", "-t", "6", "-c", "copy")
+    other = remux(sample(), "clip.mp4", *late, "-movflags", "+faststart")
+    with pytest.raises(OutputCorrupt, match=r"no sound before 0\.9|no sound before 1\.0"):
+        await verify_clip(other.path, replace(EXPECTED, sound_by_seconds=0.05))
+
+
+async def test_index_at_the_end_is_found(sample, remux):
+    with pytest.raises(OutputCorrupt, match="index last"):
+        await verify_clip(remux(sample(), "clip.mp4", "-c", "copy").path, EXPECTED)
 
 
 async def test_index_lies_first_for_players(sample):

@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.domain.media import Mode
-from worker.domain.request import parse_request, parse_seconds
+from worker.domain.media import Mode, Quality
+from worker.domain.request import Sprite, parse_request, parse_seconds
 from worker.errors import InvalidRequest
 
 
 def test_defaults() -> None:
     request = parse_request({"source": "https://example.org/talk.mp4"})
     assert (request.start, request.end, request.mode) == (None, None, Mode.SMART)
+    assert (request.quality, request.renditions, request.loudness) == (Quality.GOOD, (), None)
+    assert (request.sprite, request.waveform, request.hide_lead) == (None, False, False)
     assert (request.transcript, request.poster, request.max_height, request.metadata) == (True, True, None, None)
 
 
@@ -71,6 +73,59 @@ def test_huge_spec_is_refused() -> None:
         parse_request({"source": "x", "metadata": {"note": "y" * 70_000}})
 
 
+@pytest.mark.parametrize(
+    ("key", "given", "meant"),
+    [
+        ("quality", "best", Quality.BEST),
+        ("renditions", [720, 360], (720, 360)),
+        ("loudness", -16, -16.0),
+        ("poster", False, False),
+        ("poster", 3, 3.0),
+        ("poster", "0:03.5", 3.5),
+        ("sprite", True, Sprite()),
+        ("sprite", False, None),
+        ("sprite", {"columns": 5, "every": 2}, Sprite(columns=5, every=2.0)),
+        ("waveform", True, True),
+    ],
+)
+def test_what_is_made_beside_the_cut(key: str, given: object, meant: object) -> None:
+    assert getattr(parse_request({"source": "x", key: given}), key) == meant
+
+
+@pytest.mark.parametrize(
+    ("key", "bad", "complaint"),
+    [
+        ("quality", "huge", "'small', 'good' or 'best'"),
+        ("renditions", 720, "a list of heights"),
+        ("renditions", [720, 720], "twice"),
+        ("renditions", [721], "even"),
+        ("renditions", ["720"], "valid integer"),
+        ("renditions", [8], "greater than or equal to 16"),
+        ("renditions", [100, 102, 104, 106, 108, 110, 112], "at most 6"),
+        ("loudness", -4, "less than or equal to -5"),
+        ("loudness", -71, "greater than or equal to -70"),
+        ("loudness", "-16", "valid number"),
+        ("poster", "soon", "a time in the clip"),
+        ("poster", None, "a time in the clip"),
+        ("sprite", 5, "an object"),
+        ("sprite", {"columns": 0}, "greater than or equal to 1"),
+        ("sprite", {"every": "2"}, "valid number"),
+        ("sprite", {"rows": 2}, "unknown key"),
+        ("waveform", "yes", "valid boolean"),
+        ("hide_lead", True, "only mode copy"),
+    ],
+)
+def test_wishes_that_make_no_sense_are_refused(key: str, bad: object, complaint: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"{key}.*{complaint}"):
+        parse_request({"source": "x", key: bad})
+
+
+def test_copy_has_a_lead_to_hide_and_no_sound_to_change() -> None:
+    assert parse_request({"source": "x", "mode": "copy", "hide_lead": True}).hide_lead
+    with pytest.raises(InvalidRequest, match="loudness: mode copy changes no sound"):
+        parse_request({"source": "x", "mode": "copy", "loudness": -16})
+
+
 @pytest.mark.parametrize("prefix", ["../up", "/abs", "a//b", "a/../b", "späß", "a b", ""])
 def test_key_prefix_cannot_leave_its_place(prefix: str) -> None:
     with pytest.raises(InvalidRequest, match="key_prefix"):
@@ -82,6 +137,8 @@ def test_fingerprint_follows_what_shapes_the_artifacts_only() -> None:
     same = parse_request({**base, "start": "0:01", "metadata": {"a": 1}, "key_prefix": "p"})
     other = parse_request({**base, "end": 3})
     assert parse_request(base).fingerprint == same.fingerprint != other.fingerprint
+    for wish in ({"quality": "best"}, {"renditions": [90]}, {"loudness": -16}, {"sprite": True}, {"poster": 0.5}):
+        assert parse_request({**base, **wish}).fingerprint != same.fingerprint
 
 
 @given(

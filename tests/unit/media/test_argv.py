@@ -1,9 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from worker.domain.media import AudioStream, ClipRange, Probe, VideoStream
 from worker.media import argv
+from worker.media.encoding import CPU, ENCODERS, Encoding
+from worker.media.loudness import Gain
 
 FFMPEG = Path("/bin/ffmpeg")
 OUT = Path("/media/out.mp4")
@@ -22,9 +25,12 @@ def source(
     return argv.ClipInput("http://127.0.0.1:9/x", ("http", "tcp"), Probe(form, 60.0, 0.0, video, audio))
 
 
-def exact(given: argv.ClipInput, **options: object) -> list[str]:
-    arguments = {"max_height": None, "encoding": argv.Encoding(), **options}
-    return argv.exact_clip(FFMPEG, given, ClipRange(10.0, 12.5), OUT, **arguments)  # type: ignore[arg-type]
+def recipe(**options: Any) -> argv.Recipe:
+    return argv.Recipe(**{"encoding": Encoding(), "encoder": CPU, **options})
+
+
+def exact(given: argv.ClipInput, **options: Any) -> list[str]:
+    return argv.exact_clip(FFMPEG, given, ClipRange(10.0, 12.5), OUT, recipe(**options))
 
 
 def value(command: list[str], option: str) -> str:
@@ -35,7 +41,7 @@ def test_exact_clip_is_cut_by_filters_on_the_containers_timeline():
     assert exact(source()) == [
         *HEAD, "-copyts", "-start_at_zero",
         "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-noaccurate_seek",
-        "-protocol_whitelist", "http,tcp", "-ss", "9.800000", "-use_mfra_for", "pts",
+        "-protocol_whitelist", "http,tcp", "-recv_buffer_size", "65536", "-ss", "9.800000", "-use_mfra_for", "pts",
         "-i", "http://127.0.0.1:9/x",
         "-filter_complex", (
             "[0:0]settb=1/120000[s0];"
@@ -55,22 +61,11 @@ def test_exact_clip_is_cut_by_filters_on_the_containers_timeline():
     ]  # fmt: skip
 
 
-def test_copy_clip_starts_at_the_keyframe_and_stops_on_errors():
-    assert argv.copy_clip(FFMPEG, source(), ClipRange(8.0, 12.0), OUT) == [
-        *HEAD, "-xerror",
-        "-format_whitelist", FORMATS, "-max_pixels", "36000000",
-        "-protocol_whitelist", "http,tcp", "-ss", "8.000000", "-use_mfra_for", "pts",
-        "-i", "http://127.0.0.1:9/x",
-        "-map", "0:0", "-map", "0:1", "-f", "mp4", "-c", "copy",
-        *MP4_TAIL, "-t", "4.000000", "file:/media/out.mp4", "-y",
-    ]  # fmt: skip
-
-
 def test_audio_clip_takes_no_picture():
-    assert argv.audio_clip(FFMPEG, source(), ClipRange(0.0, 4.0), OUT, encoding=argv.Encoding()) == [
+    assert argv.audio_clip(FFMPEG, source(), ClipRange(0.0, 4.0), OUT, recipe()) == [
         *HEAD, "-copyts", "-start_at_zero",
         "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-noaccurate_seek",
-        "-protocol_whitelist", "http,tcp", "-use_mfra_for", "pts",
+        "-protocol_whitelist", "http,tcp", "-recv_buffer_size", "65536", "-use_mfra_for", "pts",
         "-i", "http://127.0.0.1:9/x",
         "-filter_complex", (
             "[0:1]atrim=end=4.000000:start=0.000000[s0];"
@@ -82,32 +77,6 @@ def test_audio_clip_takes_no_picture():
     ]  # fmt: skip
 
 
-def test_poster_is_one_picture_with_square_pixels():
-    assert argv.poster(FFMPEG, OUT, Path("/media/p.jpg"), at_seconds=1.5) == [
-        *HEAD,
-        "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-protocol_whitelist", "file", "-ss", "1.500000",
-        "-i", "file:/media/out.mp4",
-        "-filter_complex", (
-            "[0:v:0]scale=h=trunc(ow/dar/2)*2:w=trunc(min(1280\\,iw*sar)/2)*2[s0];"
-            "[s0]setsar=1[s1];"
-            "[s1]format=yuvj420p[s2]"
-        ),
-        "-map", "[s2]", "-f", "image2", "-c:v", "mjpeg", "-frames:v", "1", "-q:v", "3", "-update", "1",
-        "file:/media/p.jpg", "-y",
-    ]  # fmt: skip
-
-
-def test_speech_is_mono_wav_on_the_clips_timeline():
-    assert argv.speech_wav(FFMPEG, OUT, Path("/media/s.wav"), duration_seconds=2.5) == [
-        *HEAD,
-        "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-protocol_whitelist", "file",
-        "-i", "file:/media/out.mp4",
-        "-filter_complex", "[0:a:0]aresample=async=1:first_pts=0[s0]",
-        "-map", "[s0]", "-f", "wav", "-ac", "1", "-ar", "16000", "-c:a", "pcm_s16le", "-t", "2.500000",
-        "file:/media/s.wav", "-y",
-    ]  # fmt: skip
-
-
 def test_source_without_sound_is_given_no_audio_codec():
     command = exact(source(audio=None))
     assert "-c:a" not in command
@@ -115,9 +84,7 @@ def test_source_without_sound_is_given_no_audio_codec():
 
 
 def test_seek_in_a_container_without_index_starts_before_any_usual_group_of_pictures():
-    command = argv.exact_clip(
-        FFMPEG, source(form="mpegts"), ClipRange(30.0, 31.0), OUT, max_height=None, encoding=argv.Encoding()
-    )
+    command = argv.exact_clip(FFMPEG, source(form="mpegts"), ClipRange(30.0, 31.0), OUT, recipe())
     assert value(command, "-ss") == "18.000000"
     assert "-use_mfra_for" not in command
 
@@ -133,9 +100,25 @@ def test_surround_sound_of_an_odd_rate_becomes_what_browsers_play():
     assert (value(command, "-ac"), value(command, "-ar")) == ("2", "48000")
 
 
-def test_copied_hevc_gets_the_name_apple_players_know():
-    command = argv.copy_clip(FFMPEG, source(VideoStream("hevc", 64, 64, 25.0)), ClipRange(0, 1), OUT)
-    assert value(command, "-tag:v") == "hvc1"
+def test_known_keyframe_is_where_decoding_starts():
+    command = argv.exact_clip(FFMPEG, source(form="mpegts"), ClipRange(90.0, 91.0), OUT, recipe(keyframe_seconds=70.0))
+    assert value(command, "-ss") == "69.000000"
+
+
+def test_mastered_sound_takes_the_place_of_the_sources():
+    sound = argv.MasteredSound(Path("/media/s.flac"), Gain((("volume", {"volume": "3dB"}),)))
+    command = exact(source(), sound=sound)
+    assert command.count("-i") == 2
+    assert "[1:a:0]volume=volume=3dB" in value(command, "-filter_complex")
+    assert "atrim=end=2.500000[" in value(command, "-filter_complex")
+    assert "asetpts" not in value(command, "-filter_complex")
+
+
+def test_frames_are_carried_to_the_device_that_encodes_them():
+    command = exact(source(), encoder=ENCODERS["h264_vaapi"])
+    assert value(command, "-init_hw_device") == "vaapi=hw"
+    assert "format=nv12[s4];[s4]hwupload" in value(command, "-filter_complex")
+    assert (value(command, "-c:v"), value(command, "-qp"), "-crf" in command) == ("h264_vaapi", "20", False)
 
 
 @pytest.mark.parametrize(

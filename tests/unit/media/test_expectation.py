@@ -23,10 +23,15 @@ def test_no_frame_may_lie_behind_the_end():
     assert expect_exact(probe(), ClipRange(10, 12), has_video=True).frames_before_seconds == 2
 
 
-def test_copy_has_slack_at_its_end():
+def test_copy_must_be_as_long_as_it_says():
     expected = expect_copy(probe(), ClipRange(8, 12))
-    assert (expected.shortest_seconds, expected.longest_seconds) == (3, 5)
+    assert (expected.shortest_seconds, expected.longest_seconds) == (3.95, 4.05)
     assert expected.frames_before_seconds is None
+
+
+def test_encoded_sound_begins_with_the_clip_and_copied_sound_where_it_does():
+    assert expect_exact(probe(), ClipRange(10, 12), has_video=True).sound_by_seconds == 0.05
+    assert expect_exact(probe(), ClipRange(10, 12), has_video=True, is_copied=True).sound_by_seconds is None
 
 
 def test_picture_may_come_late_where_the_source_starts_late():

@@ -19,6 +19,7 @@ def exited(code: int, *stderr: str) -> ChildResult:
         (ChildResult(ChildEnd.TIMED_OUT, 255, ()), errors.ClipTimeout),
         (ChildResult(ChildEnd.STALLED, 0, ()), errors.ClipTimeout),
         (exited(-signal.SIGXCPU), errors.ClipTimeout),
+        (exited(255), errors.ClipTimeout),
         (exited(-signal.SIGXFSZ), errors.DiskFull),
         (exited(-signal.SIGKILL), errors.RetryableError),
         (exited(-signal.SIGSEGV), errors.ClipFailed),
