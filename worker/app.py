@@ -1,27 +1,25 @@
-"""The composition root: the only file that knows every class."""
+"""The composition root: with the pipeline, the only file that knows every class."""
 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
 import structlog
 
-from worker.asr import open_recognizer
 from worker.db.embedded import EmbeddedPostgres
 from worker.db.listen import Listener
 from worker.db.migrate import Migration, migrate, refuse_other_schema, require_migrated
-from worker.db.pool import Pool, open_pool
+from worker.db.pool import STATEMENT_TIMEOUT_SECONDS, Pool, open_pool
 from worker.domain.job import WorkerId
 from worker.jobs.desk import JobDesk
 from worker.jobs.recovery import StaleLeases
 from worker.jobs.store import JobStore
-from worker.media.cut import Cutter
-from worker.media.ffmpeg import find_ffmpeg
-from worker.media.process import Limits
+from worker.jobs.strays import Strays
+from worker.pipeline import media_stages, s3_options
 from worker.queue import PgBoss
 from worker.runtime.active import ActiveJobs
 from worker.runtime.dispatcher import Dispatcher
@@ -33,21 +31,10 @@ from worker.runtime.pulse import Pulse, Ticker
 from worker.runtime.recovery import RecoveryScanner
 from worker.runtime.scratch import Scratch
 from worker.runtime.supervisor import Supervisor
+from worker.runtime.sweep import LeftoverSweep, StraySweep
 from worker.runtime.upkeep import upkeep_loops
-from worker.s3 import S3Connection, S3Options
 from worker.settings import Settings
-from worker.sources.address import AddressPolicy
-from worker.sources.catalog import SourceCatalog
-from worker.sources.file import FileSource
-from worker.sources.gateway import Gateway
-from worker.sources.http import HttpSource, Spool
-from worker.sources.s3 import S3Source
-from worker.stages.asr import Asr
 from worker.stages.base import Stage
-from worker.stages.clip import Clip
-from worker.stages.finalize import Finalize
-from worker.stages.resolve import Resolve
-from worker.stages.upload import Upload
 from worker.storage.base import Storage
 from worker.storage.location import open_storage
 from worker.telemetry.metrics import Metrics
@@ -60,17 +47,20 @@ POOL_SIZE = 2
 HOLDS = 0.8
 #: part of a lease for which the worker's loop may stand still before its beats are withheld
 STALLED = 0.5
+#: part of a lease after which a statement without an answer is given up: time is left to repeat it elsewhere
+ANSWERED = 0.25
+LEAST_TIMEOUT_SECONDS = 5.0
 TICK_SECONDS = 0.25
-FENCE_SECONDS = 1.0
+#: how often holders look whether they must let go: a small part of what a lease leaves them for it
+FENCE = 0.05
+MOST_FENCE_SECONDS = 1.0
 PROGRESS_SECONDS = 0.5
+STRAY_SECONDS = 60.0
+LEFTOVER_SECONDS = 600.0
 #: of queues that we create: longer than pg-boss's 15 minutes, because media is long
 EXPIRE_SECONDS = 2 * 60 * 60
 RETRY_DELAY_SECONDS = 5
 RETRY_DELAY_MAX_SECONDS = 300
-#: an origin without ranges is kept on disk while it is read
-SPOOL_MAX_BYTES = 4 * 2**30
-#: an ffmpeg that makes no progress for this long hangs
-STALL_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,41 +122,51 @@ async def ensure_queues(queue: PgBoss, settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_worker(app: App) -> AsyncIterator[Supervisor]:
-    """A worker, ready to `run()`."""
+async def open_worker(
+    app: App,
+    *,
+    make_stages: Callable[[Settings, Storage, AsyncExitStack], Awaitable[Sequence[Stage]]] = media_stages,
+    make_store: Callable[[Pool, PgBoss, float], JobStore] = JobStore,
+) -> AsyncIterator[Supervisor]:
+    """A worker, ready to `run()`; other stages make another kind of worker on the same machinery."""
     settings = app.settings
     metrics = Metrics()
     active = ActiveJobs()
-    store = JobStore(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec)
+    store = make_store(app.pool, app.queue, settings.lease_timeout_sec)
     ticker = Ticker(interval_seconds=TICK_SECONDS, stall_seconds=settings.lease_timeout_sec * STALLED, metrics=metrics)
+    fence_seconds = min(MOST_FENCE_SECONDS, settings.lease_timeout_sec * FENCE)
     worker_id = WorkerId(uuid4())
     name = f"clipboss:{socket.gethostname()}:{os.getpid()}"
     async with AsyncExitStack() as stack:
         storage = await open_checked_storage(settings, stack)
         scratch = Scratch(settings.scratch_dir, min_free_bytes=settings.scratch_min_free_mb * 2**20)
-        swept = await asyncio.to_thread(scratch.sweep)
-        if swept:
-            log.info("scratch_swept", directories=swept)
+        leftovers = LeftoverSweep(scratch, storage)
         if settings.metrics_port is not None:
             stack.callback(metrics.serve(settings.metrics_port).stop)
         await ensure_queues(app.queue, settings)
-        executor = Executor(await _stages(settings, storage, stack), store=store, scratch=scratch, metrics=metrics)
+        executor = Executor(
+            await make_stages(settings, storage, stack),
+            store=store,
+            scratch=scratch,
+            solitude=active.solitude,
+            metrics=metrics,
+        )
         heartbeat = Heartbeat(
             app.dsn,
             store,
             active,
             name=f"{name}:beats",
-            timeout_seconds=settings.heartbeat_interval_sec,
+            timeout_seconds=settings.lease_timeout_sec * ANSWERED,
             is_alive=ticker.is_moving,
             metrics=metrics,
         )
         recovery = RecoveryScanner(
             StaleLeases(app.pool, app.queue, lease_seconds=settings.lease_timeout_sec),
-            lease_seconds=settings.lease_timeout_sec,
             metrics=metrics,
         )
         # Before the first look for work: what was handed back is due again at once.
         await recovery.run_once()
+        strays = StraySweep(Strays(app.pool, app.queue), metrics=metrics)
         progress = ProgressWriter(store, active)
         yield Supervisor(
             dispatcher=Dispatcher(
@@ -183,11 +183,13 @@ async def open_worker(app: App) -> AsyncIterator[Supervisor]:
             beats=Pulse("heartbeat", heartbeat.run_once, heartbeat.close, seconds=settings.heartbeat_interval_sec),
             keeping=[
                 PeriodicLoop("tick", ticker.run_once, interval_seconds=TICK_SECONDS),
-                PeriodicLoop("fence", heartbeat.stop_expired, interval_seconds=FENCE_SECONDS),
+                PeriodicLoop("fence", heartbeat.stop_expired, interval_seconds=fence_seconds),
                 PeriodicLoop("progress", progress.run_once, interval_seconds=PROGRESS_SECONDS),
             ],
             taking=[
                 PeriodicLoop("recovery", recovery.run_once, interval_seconds=settings.recovery_scan_interval_sec),
+                PeriodicLoop("strays", strays.run_once, interval_seconds=STRAY_SECONDS),
+                PeriodicLoop("leftovers", leftovers.run_once, interval_seconds=LEFTOVER_SECONDS),
                 *upkeep_loops(app.queue),
             ],
             make_listener=lambda on_job, on_cancel, on_ready: Listener(
@@ -202,46 +204,10 @@ async def open_worker(app: App) -> AsyncIterator[Supervisor]:
 
 
 async def open_checked_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
-    storage = open_storage(settings.artifacts_url, s3=_s3_options(settings))
+    storage = open_storage(settings.artifacts_url, s3=s3_options(settings))
     stack.push_async_callback(storage.close)
     await storage.check()
     return storage
-
-
-async def _stages(settings: Settings, storage: Storage, stack: AsyncExitStack) -> list[Stage]:
-    gateway = await stack.enter_async_context(Gateway())
-    s3 = S3Connection(_s3_options(settings))
-    stack.push_async_callback(s3.close)
-    spool = Spool(settings.scratch_dir.absolute() / "spool", SPOOL_MAX_BYTES)
-    sources = SourceCatalog(
-        [
-            HttpSource(gateway, policy=AddressPolicy(allow_private=settings.allow_private_sources), spool=spool),
-            S3Source(gateway, s3),
-            FileSource([root.absolute() for root in settings.local_source_roots]),
-        ]
-    )
-    recognizer = open_recognizer(settings.asr_engine)
-    stack.push_async_callback(recognizer.close)
-    ffmpeg = await asyncio.to_thread(find_ffmpeg, settings.ffmpeg)
-    cutter = Cutter(ffmpeg, limits=Limits(settings.clip_timeout_sec, stall_seconds=STALL_SECONDS))
-    return [
-        Resolve(sources),
-        Clip(cutter, storage),
-        Upload(storage),
-        Asr(cutter, recognizer, storage),
-        Finalize(storage),
-    ]
-
-
-def _s3_options(settings: Settings) -> S3Options:
-    secret, session = settings.aws_secret_access_key, settings.aws_session_token
-    return S3Options(
-        endpoint_url=settings.s3_endpoint_url,
-        region=settings.aws_region,
-        access_key_id=settings.aws_access_key_id,
-        secret_access_key=secret.get_secret_value() if secret else None,
-        session_token=session.get_secret_value() if session else None,
-    )
 
 
 @asynccontextmanager
@@ -255,7 +221,8 @@ async def _open_database(
             embedded = EmbeddedPostgres(settings.scratch_dir.absolute() / "postgres")
             dsn = await stack.enter_async_context(embedded)
             say(f"DATABASE_URL is not set: using the embedded PostgreSQL in {embedded.home}")
-        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE)
+        timeout = min(STATEMENT_TIMEOUT_SECONDS, max(LEAST_TIMEOUT_SECONDS, settings.lease_timeout_sec * ANSWERED))
+        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE, timeout_seconds=timeout)
         stack.push_async_callback(_close_pool, pool)
         yield dsn, pool
 

@@ -1,8 +1,10 @@
 """Every setting by its environment name; the environment wins over `.env`, which wins over the defaults."""
 
 import difflib
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -12,8 +14,10 @@ from worker.errors import ConfigError
 
 Names = Annotated[tuple[str, ...], NoDecode]
 Paths = Annotated[tuple[Path, ...], NoDecode]
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode]
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
+VideoEncoderName = Literal["libx264", "h264_nvenc", "h264_vaapi", "h264_qsv", "h264_amf", "h264_videotoolbox"]
 
 
 class Settings(BaseSettings):
@@ -54,8 +58,19 @@ class Settings(BaseSettings):
 
     #: ffmpeg binary; unset = on PATH, else the one that comes with the package
     ffmpeg: str | None = None
+    #: libx264, or h264_nvenc, h264_vaapi, h264_qsv, h264_amf, h264_videotoolbox; one that fails is replaced by libx264
+    video_encoder: VideoEncoderName = "libx264"
     clip_timeout_sec: PositiveFloat = 3600.0
+    #: processor seconds, address space and file size that one ffmpeg may take
+    clip_max_cpu_sec: PositiveInt = 14400
+    clip_max_memory_mb: Annotated[int, Field(ge=256)] = 6144
+    clip_max_output_mb: PositiveInt = 20480
+    #: how long yt-dlp may look for the media of a ytdlp: source
     ytdlp_timeout_sec: PositiveFloat = 60.0
+    #: a cookies.txt, as browsers export it, for sites that want an account
+    ytdlp_cookies: Path | None = None
+    #: http://user:password@host:port; ytdlp: sources are resolved and read through it
+    ytdlp_proxy: SecretStr | None = None
     #: moonshine or none
     asr_engine: str = "moonshine"
     asr_url: str | None = None
@@ -65,6 +80,15 @@ class Settings(BaseSettings):
 
     #: let http(s) sources be on private and loopback addresses
     allow_private_sources: bool = False
+    #: only these private networks instead, comma-separated (10.1.0.0/16)
+    private_source_networks: Networks = ()
+    #: megabytes that a job may read from a remote source, and keep of one that cannot be read in parts
+    source_max_mb: PositiveInt = 51200
+    source_spool_max_mb: PositiveInt = 4096
+    #: connections to one host at a time, for all jobs of this worker together
+    source_connections: PositiveInt = 16
+    #: a server that sends next to nothing for this long is given up
+    source_read_timeout_sec: PositiveFloat = 30.0
     #: directories that file:// sources may lie in, comma-separated
     local_source_roots: Paths = ()
 
@@ -76,7 +100,7 @@ class Settings(BaseSettings):
     log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    @field_validator("queues", "local_source_roots", mode="before")
+    @field_validator("queues", "local_source_roots", "private_source_networks", mode="before")
     @classmethod
     def _split_commas(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -87,6 +111,14 @@ class Settings(BaseSettings):
     @classmethod
     def _lower(cls, value: Any) -> Any:
         return value.lower() if isinstance(value, str) else value
+
+    @field_validator("ytdlp_proxy")
+    @classmethod
+    def _is_http_proxy(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = urlsplit(value.get_secret_value() if value else "http://none:0")
+        if parts.scheme != "http" or not parts.hostname or parts.port is None:
+            raise ValueError("must be an HTTP proxy: http://host:port")
+        return value
 
     @model_validator(mode="after")
     def _beats_fit_into_the_lease(self) -> Self:

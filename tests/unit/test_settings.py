@@ -30,6 +30,9 @@ def test_defaults_work_with_nothing_set() -> None:
         ("WEB_PORT", "99999"),
         ("QUEUES", ","),
         ("HEARTBEAT_INTERVAL_SEC", "40"),
+        ("YTDLP_PROXY", "socks5://proxy:1080"),
+        ("YTDLP_PROXY", "http://proxy"),
+        ("YTDLP_PROXY", "http://proxy:port"),
     ],
 )
 def test_bad_value_names_its_setting(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:

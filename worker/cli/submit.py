@@ -10,7 +10,7 @@ from worker.cli.present import describe
 from worker.cli.spec import build_spec, is_outside, parse_metadata, read_spec
 from worker.cli.watch import follow, open_view
 from worker.domain.job import JobId
-from worker.domain.media import Mode
+from worker.domain.media import Mode, Quality
 from worker.errors import ClipbossError
 from worker.settings import Settings
 
@@ -20,10 +20,19 @@ from worker.settings import Settings
 @click.option("--start", metavar="TIME", help='Seconds or "hh:mm:ss.mmm"; the beginning if left out.')
 @click.option("--end", metavar="TIME", help="Likewise; the end if left out.")
 @click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How to cut.")
+@click.option("--hide-lead", is_flag=True, help="With --mode copy: have players skip what lies before the start.")
 @click.option("--max-height", type=int, metavar="PIXELS", help="Scale down to at most this height.")
+@click.option("--quality", type=click.Choice([quality.value for quality in Quality]), help="Of what is encoded.")
+@click.option(
+    "--rendition", "renditions", type=int, multiple=True, metavar="PIXELS", help="Also a file of this height."
+)
+@click.option("--loudness", type=float, metavar="LUFS", help="Bring the sound to this loudness, such as -16.")
 @click.option("--no-transcript", is_flag=True, help="Do not write down what is said.")
 @click.option("--language", metavar="CODE", help="What is spoken, such as en.")
 @click.option("--no-poster", is_flag=True, help="Do not make a poster.")
+@click.option("--poster", metavar="TIME", help="Take the poster at this time of the clip.")
+@click.option("--sprite", is_flag=True, help="Make a sheet of small pictures, for a player's time bar.")
+@click.option("--waveform", is_flag=True, help="Make a waveform.")
 @click.option("--key-prefix", metavar="PATH", help="Put the artifacts under this prefix.")
 @click.option("--metadata", metavar="JSON", help="An object that comes back with the result.")
 @click.option("--spec", metavar="FILE", help="A whole job spec as JSON, from a file or - for stdin.")
@@ -55,15 +64,20 @@ async def submit(
 
 def _spec(source: str | None, spec_file: str | None, wishes: dict[str, Any]) -> dict[str, Any]:
     if spec_file is not None:
-        if source is not None or any(wish not in (None, False) for wish in wishes.values()):
+        if source is not None or any(wish not in (None, False, ()) for wish in wishes.values()):
             raise click.UsageError("--spec says everything: leave out SOURCE and the options about the clip.")
         return read_spec(spec_file)
     if source is None:
         raise click.UsageError("Missing argument 'SOURCE' (or --spec FILE).")
     no_transcript, no_poster = wishes.pop("no_transcript"), wishes.pop("no_poster")
+    if no_poster and wishes["poster"] is not None:
+        raise click.UsageError("--poster and --no-poster exclude each other.")
     wishes["metadata"] = parse_metadata(wishes["metadata"])
     wishes["transcript"] = False if no_transcript else None
-    wishes["poster"] = False if no_poster else None
+    wishes["poster"] = False if no_poster else wishes["poster"]
+    wishes["renditions"] = list(wishes["renditions"]) or None
+    for flag in ("hide_lead", "sprite", "waveform"):
+        wishes[flag] = wishes[flag] or None
     return build_spec(source, wishes)
 
 

@@ -10,18 +10,18 @@ from worker.asr.base import Recognizer
 from worker.asr.none import NoRecognizer
 from worker.domain.job import StageName
 from worker.domain.media import ArtifactKind, Segment, Transcript
-from worker.media.cut import Cutter
-from worker.stages.base import Work
-from worker.stages.keys import FINGERPRINT, artifact_key
-from worker.stages.upload import store_artifact
+from worker.media.extras import ExtrasMaker
+from worker.media.extras_argv import Extras
+from worker.stages.base import OutputFile, Work
+from worker.stages.upload import fetch_artifact, store_artifact
 from worker.storage.base import Storage
 
 
 class Asr:
     name = StageName.ASR
 
-    def __init__(self, cutter: Cutter, recognizer: Recognizer, storage: Storage) -> None:
-        self._cutter = cutter
+    def __init__(self, maker: ExtrasMaker, recognizer: Recognizer, storage: Storage) -> None:
+        self._maker = maker
         self._recognizer = recognizer
         self._storage = storage
 
@@ -36,28 +36,23 @@ class Asr:
             await work.report.event("skipped:no-audio")
             return
         path = work.scratch / f"{work.job_id}-transcript.json"
-        key = artifact_key(request, work.job_id, ArtifactKind.TRANSCRIPT, path.suffix)
-        if not await self._fetch_stored(work, key, path):
+        file = OutputFile(ArtifactKind.TRANSCRIPT, "transcript.json", path)
+        if await fetch_artifact(self._storage, work, file) is None:
             await self._recognize(work, path)
         work.transcript = await _read(path)
-        await store_artifact(self._storage, work, ArtifactKind.TRANSCRIPT, key, path)
+        await store_artifact(self._storage, work, file)
 
     async def _recognize(self, work: Work, path: Path) -> None:
-        wav = work.scratch / f"{work.job_id}-speech.wav"
-        await self._cutter.extract_speech_wav(work.clip, wav)
+        wav = work.speech
+        if wav is None:
+            # an earlier attempt stored everything but the transcript
+            wav = work.scratch / f"{work.job_id}-speech.wav"
+            await self._maker.make(work.clip, Extras(speech=wav))
         work.report.progress(0.1)
         transcript = await self._recognizer.transcribe(wav, language=work.resolved.request.language)
         text = json.dumps(transcript_json(transcript), ensure_ascii=False, indent=1)
         async with aiofiles.open(path, "w", encoding="utf-8") as file:
             await file.write(text)
-
-    async def _fetch_stored(self, work: Work, key: str, path: Path) -> bool:
-        stored = await self._storage.head(key)
-        if stored is None or stored.metadata.get(FINGERPRINT) != work.resolved.request.fingerprint:
-            return False
-        await self._storage.get(key, path)
-        await work.report.event("skipped:artifact-exists", {"kind": ArtifactKind.TRANSCRIPT, "key": key})
-        return True
 
 
 def transcript_json(transcript: Transcript) -> dict[str, Any]:

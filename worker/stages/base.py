@@ -1,6 +1,6 @@
 """What a stage is, and the work that the stages of one job hand on to each other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,7 @@ from worker.domain.job import JobId, StageName
 from worker.domain.media import Artifact, ArtifactKind, ClipFile, ClipRange, Probe, Transcript
 from worker.domain.request import ClipRequest
 from worker.sources.base import OpenedSource
+from worker.storage.base import StoredObject
 
 
 class Report(Protocol):
@@ -30,6 +31,22 @@ class Resolved:
     wanted: ClipRange
 
 
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """What will be an artifact: verified, on disk, not yet stored."""
+
+    kind: ArtifactKind
+    #: under the job's key, the same for every attempt
+    name: str
+    path: Path
+    #: of a rendition
+    height: int | None = None
+
+
+def reserve_nothing(_bytes: int) -> None:
+    """Where nobody shares the disk."""
+
+
 @dataclass(slots=True)
 class Work:
     """Each stage reads what earlier ones left here and adds its own."""
@@ -40,11 +57,19 @@ class Work:
     report: Report
     #: closed when the job ends, whatever way
     resources: AsyncExitStack
+    #: makes sure of room for this many bytes in `scratch`, or raises DiskFull
+    reserve: Callable[[int], None] = reserve_nothing
     maybe_resolved: Resolved | None = None
     maybe_clip: ClipFile | None = None
-    poster: Path | None = None
+    #: what was made beside the clip
+    extras: list[OutputFile] = field(default_factory=list)
+    #: the clip's sound as recognizers want it, if it was made already
+    speech: Path | None = None
     transcript: Transcript | None = None
-    artifacts: dict[ArtifactKind, Artifact] = field(default_factory=dict)
+    #: stored by an earlier attempt and found damaged, by key: to be replaced
+    damaged: dict[str, StoredObject] = field(default_factory=dict)
+    #: by kind; of renditions there may be several, so their height is added
+    artifacts: dict[str, Artifact] = field(default_factory=dict)
     result: dict[str, Any] = field(default_factory=dict)
 
     @property

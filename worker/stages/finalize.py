@@ -1,8 +1,10 @@
 """Finalize: check that every artifact is really there, and put the result together."""
 
 from dataclasses import asdict
+from typing import Any
 
 from worker.domain.job import StageName
+from worker.domain.media import Artifact
 from worker.errors import StorageUploadFailed
 from worker.stages.base import Work
 from worker.storage.base import Storage
@@ -21,16 +23,26 @@ class Finalize:
                 raise StorageUploadFailed(
                     f"{artifact.kind} is not in storage any more as it was put there ({artifact.url})"
                 )
-        clip = work.clip
+        clip, wanted = work.clip, work.resolved.wanted
         work.result = {
             "mode": clip.mode,
             "start": round(clip.start_seconds, 6),
             "end": round(clip.end_seconds, 6),
+            "start_off_ms": round((clip.start_seconds - wanted.start_seconds) * 1000),
+            "end_off_ms": round((clip.end_seconds - wanted.end_seconds) * 1000),
             "duration_ms": round(clip.duration_seconds * 1000),
             "frames": clip.frames,
             "frames_reencoded": clip.frames_reencoded,
-            "artifacts": [asdict(artifact) for artifact in work.artifacts.values()],
+            "source_bytes": work.resolved.source.traffic.bytes_fetched,
+            "width": clip.width,
+            "height": clip.height,
+            "loudness": asdict(clip.loudness) if clip.loudness else None,
+            "artifacts": [_told(artifact) for artifact in work.artifacts.values()],
             "transcript": work.transcript.text if work.transcript else None,
             "language": work.transcript.language if work.transcript else None,
             "metadata": work.resolved.request.metadata,
         }
+
+
+def _told(artifact: Artifact) -> dict[str, Any]:
+    return {name: value for name, value in asdict(artifact).items() if value is not None}

@@ -3,7 +3,6 @@
 from pathlib import PurePosixPath
 
 from worker.domain.job import JobId
-from worker.domain.media import ArtifactKind, ClipFile
 from worker.domain.request import ClipRequest
 
 #: object metadata that tells which request an artifact was made for
@@ -14,16 +13,17 @@ CONTENT_TYPES = {
     ".m4a": "audio/mp4",
     ".jpg": "image/jpeg",
     ".json": "application/json",
+    ".vtt": "text/vtt",
 }
 
 
-def artifact_key(request: ClipRequest, job_id: JobId, kind: ArtifactKind, suffix: str) -> str:
-    return str(PurePosixPath(request.key_prefix or "", str(job_id), f"{kind}{suffix}"))
+def artifact_key(request: ClipRequest, job_id: JobId, file_name: str) -> str:
+    return str(PurePosixPath(request.key_prefix or "", str(job_id), file_name))
 
 
-def clip_suffix(*, has_video: bool) -> str:
-    return ".mp4" if has_video else ".m4a"
+def clip_name(*, has_video: bool) -> str:
+    return "clip.mp4" if has_video else "clip.m4a"
 
 
-def clip_key(request: ClipRequest, job_id: JobId, clip: ClipFile) -> str:
-    return artifact_key(request, job_id, ArtifactKind.CLIP, clip_suffix(has_video=clip.has_video))
+def rendition_name(height: int) -> str:
+    return f"clip-{height}.mp4"

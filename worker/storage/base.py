@@ -15,6 +15,8 @@ class StoredObject:
     #: of the content, as recorded at `put`; empty when the object was not written by us
     sha256: str
     metadata: Mapping[str, str]
+    #: changes with every put; what `replacing` is compared by
+    version: str
 
 
 class Storage(Protocol):
@@ -30,11 +32,26 @@ class Storage(Protocol):
     async def head(self, key: str) -> StoredObject | None:
         """The object as it stands, or None. One that is cut off or has 0 bytes counts as absent."""
 
-    async def put(self, key: str, path: Path, *, content_type: str, metadata: Mapping[str, str]) -> StoredObject:
-        """Store a file whole or not at all, and compare what arrived with what was sent."""
+    async def put(
+        self,
+        key: str,
+        path: Path,
+        *,
+        content_type: str,
+        metadata: Mapping[str, str],
+        replacing: StoredObject | None = None,
+    ) -> StoredObject:
+        """Store a file whole or not at all, and compare what arrived with what was sent.
+
+        An intact object is never overwritten, unless it is the one named by `replacing`: results point to it. What
+        comes back is the object that is there afterwards, ours or the one that was there first.
+        """
 
     async def get(self, key: str, path: Path) -> None:
-        """Write the object to `path`; the content is compared with its sha256."""
+        """Write the object to `path`; OutputCorrupt when its content is not what its sha256 says."""
+
+    async def sweep(self, *, older_than_seconds: float) -> int:
+        """Remove what uploads that were cut off left behind, here or elsewhere; returns how many."""
 
     async def delete(self, key: str) -> None:
         """Remove the object; absent is fine."""

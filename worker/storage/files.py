@@ -5,6 +5,7 @@ import hashlib
 import os
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -26,6 +27,19 @@ def temporary_beside(target: Path) -> Iterator[Path]:
         yield part
     finally:
         part.unlink(missing_ok=True)
+
+
+def remove_old_parts(root: Path, older_than_seconds: float) -> int:
+    """What `temporary_beside` could not remove because its process was killed; returns how many."""
+    removed = 0
+    for part in root.rglob(".*.part"):
+        try:
+            if time.time() - part.stat().st_mtime > older_than_seconds:
+                part.unlink()
+                removed += 1
+        except FileNotFoundError:
+            continue  # finished meanwhile
+    return removed
 
 
 def copy_hashed(source: Readable, target: IO[bytes], stop: threading.Event) -> tuple[int, str]:

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from worker.errors import ConfigError, DiskFull, StorageUploadFailed
+from worker.errors import ConfigError, DiskFull, OutputCorrupt, StorageUploadFailed
 from worker.storage.base import StoredObject
-from worker.storage.files import copy_hashed, sync_directory, temporary_beside, write_durably
+from worker.storage.files import copy_hashed, remove_old_parts, sync_directory, temporary_beside, write_durably
 from worker.storage.naming import require_key, require_metadata
 from worker.storage.threads import run_stoppable
 
@@ -48,7 +48,15 @@ class LocalStorage:
         with _translated(path):
             return await asyncio.to_thread(self._head, key, path)
 
-    async def put(self, key: str, path: Path, *, content_type: str, metadata: Mapping[str, str]) -> StoredObject:
+    async def put(
+        self,
+        key: str,
+        path: Path,
+        *,
+        content_type: str,
+        metadata: Mapping[str, str],
+        replacing: StoredObject | None = None,
+    ) -> StoredObject:
         target, words = self._path(key), require_metadata(metadata)
 
         def store(stop: threading.Event) -> StoredObject:
@@ -59,8 +67,7 @@ class LocalStorage:
                     write_durably(copy)
                 if part.stat().st_size != size:
                     raise StorageUploadFailed(f"{target} was not written completely")
-                self._publish(part, target, _Record(size, sha256, content_type, words))
-            return StoredObject(key, target.as_uri(), size, sha256, words)
+                return self._publish(key, part, _Record(size, sha256, content_type, words), replacing)
 
         with _translated(target):
             return await run_stoppable(None, store)
@@ -75,7 +82,7 @@ class LocalStorage:
                 with part.open("xb") as copy:
                     _, sha256 = copy_hashed(source, copy, stop)
                 if record is not None and record.sha256 != sha256:
-                    raise StorageUploadFailed(f"{stored} does not hold what was stored: its sha256 differs")
+                    raise OutputCorrupt(f"{stored} does not hold what was stored: its sha256 differs")
                 part.replace(path)
 
         with _translated(stored):
@@ -94,6 +101,10 @@ class LocalStorage:
         with _translated(path):
             await asyncio.to_thread(remove)
 
+    async def sweep(self, *, older_than_seconds: float) -> int:
+        with _translated(self._root):
+            return await asyncio.to_thread(remove_old_parts, self._root, older_than_seconds)
+
     async def close(self) -> None:
         """Nothing is kept open."""
 
@@ -103,26 +114,29 @@ class LocalStorage:
     def _head(self, key: str, path: Path) -> StoredObject | None:
         try:
             with self._locked():
-                record, size = _read_record(path), path.stat().st_size
+                return _describe(key, path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if size == 0 or (record is not None and record.size_bytes != size):
-            return None
-        if record is None:
-            return StoredObject(key, path.as_uri(), size, "", {})
-        return StoredObject(key, path.as_uri(), size, record.sha256, record.metadata)
 
-    def _publish(self, part: Path, target: Path, record: _Record) -> None:
+    def _publish(self, key: str, part: Path, record: _Record, replacing: StoredObject | None) -> StoredObject:
+        target = self._path(key)
         with temporary_beside(_record_path(target)) as record_part:
             with record_part.open("xb") as file:
                 file.write(json.dumps(asdict(record)).encode())
                 write_durably(file)
             with self._locked():
+                there = _describe(key, target) if target.exists() else None
+                if there is not None and (replacing is None or replacing.version != there.version):
+                    return there
                 # a crash in between leaves an object without record: unknown, never wrong
                 _record_path(target).unlink(missing_ok=True)
                 part.replace(target)
                 record_part.replace(_record_path(target))
+                stored = StoredObject(
+                    key, target.as_uri(), record.size_bytes, record.sha256, record.metadata, _version(target)
+                )
         sync_directory(target.parent)
+        return stored
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -133,6 +147,19 @@ class LocalStorage:
             yield
         finally:
             os.close(lock)
+
+
+def _describe(key: str, path: Path) -> StoredObject | None:
+    record, size = _read_record(path), path.stat().st_size
+    if size == 0 or (record is not None and record.size_bytes != size):
+        return None
+    sha256, metadata = (record.sha256, record.metadata) if record else ("", {})
+    return StoredObject(key, path.as_uri(), size, sha256, metadata, _version(path))
+
+
+def _version(path: Path) -> str:
+    found = path.stat()
+    return f"{found.st_ino}-{found.st_mtime_ns}"
 
 
 def _record_path(path: Path) -> Path:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from s3transfer.manager import TransferConfig, TransferManager
 from s3transfer.subscribers import BaseSubscriber
 from s3transfer.utils import ChunksizeAdjuster
 
-from worker.errors import ConfigError, StorageUploadFailed
+from worker.errors import ConfigError, OutputCorrupt, StorageUploadFailed
 from worker.s3 import S3Connection, S3Problem, explain
 from worker.storage.base import StoredObject
 from worker.storage.checksums import FileChecksums, file_checksums
@@ -36,6 +37,9 @@ class S3Storage:
         self._prefix = f"{require_key(prefix)}/" if prefix else ""
         self._connection = connection
         self._transfers: TransferManager | None = None
+        self._conditions: dict[str, dict[str, str]] = {}
+        #: not every server that speaks S3 does
+        self._knows_conditions = True
 
     async def check(self) -> None:
         name = f"{self._prefix}.clipboss-write-check"
@@ -55,29 +59,37 @@ class S3Storage:
         require_key(key)
         with self._translated(key):
             found = await self._find(key)
-        if found is None:
-            return None
-        metadata = dict(found["Metadata"])
-        sha256, size = metadata.pop(_SHA256, ""), found["ContentLength"]
-        if size == 0 or metadata.pop(_SIZE, str(size)) != str(size):
-            return None
-        return StoredObject(key, self._url(key), size, sha256, metadata)
+        return self._describe(key, found)
 
-    async def put(self, key: str, path: Path, *, content_type: str, metadata: Mapping[str, str]) -> StoredObject:
+    async def put(
+        self,
+        key: str,
+        path: Path,
+        *,
+        content_type: str,
+        metadata: Mapping[str, str],
+        replacing: StoredObject | None = None,
+    ) -> StoredObject:
         require_key(key)
         words = require_metadata(metadata)
         with self._translated(key):
+            found = await self._find(key)
+            there = self._describe(key, found)
+            if there is not None and (replacing is None or replacing.version != there.version):
+                return there
             sent = await self._connection.call(lambda _: _checksums(path))
             arguments = {
                 "ContentType": content_type,
                 "Metadata": {**words, _SHA256: sent.sha256, _SIZE: str(sent.size_bytes)},
                 "ChecksumAlgorithm": "SHA256",
             }
-            await self._upload(key, path, arguments)
+            condition = {"IfNoneMatch": "*"} if found is None else {"IfMatch": found["ETag"]}
+            is_first = await self._upload_if(condition, key, path, arguments)
             arrived = await self._find(key)
-        if arrived is None or not _is_same(arrived, sent):
+        stored = self._describe(key, arrived)
+        if arrived is None or stored is None or (is_first and not _is_same(arrived, sent)):
             raise StorageUploadFailed(f"{self._url(key)} does not hold what was sent: size or checksum differ")
-        return StoredObject(key, self._url(key), sent.size_bytes, sent.sha256, words)
+        return stored
 
     async def get(self, key: str, path: Path) -> None:
         require_key(key)
@@ -88,7 +100,7 @@ class S3Storage:
                 with found["Body"] as body, part.open("xb") as copy:
                     _, sha256 = copy_hashed(body, copy, stop)
                 if found["Metadata"].get(_SHA256, sha256) != sha256:
-                    raise StorageUploadFailed(f"{self._url(key)} does not hold what was stored: sha256 differs")
+                    raise OutputCorrupt(f"{self._url(key)} does not hold what was stored: sha256 differs")
                 part.replace(path)
 
         with self._translated(key):
@@ -101,6 +113,19 @@ class S3Storage:
                 lambda client: client.delete_object(Bucket=self._bucket, Key=self._prefix + key)
             )
 
+    async def sweep(self, *, older_than_seconds: float) -> int:
+        before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)
+
+        def abort(client: "S3Client") -> int:
+            pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=self._bucket, Prefix=self._prefix)
+            stale = [item for page in pages for item in page.get("Uploads", []) if item["Initiated"] < before]
+            for item in stale:
+                client.abort_multipart_upload(Bucket=self._bucket, Key=item["Key"], UploadId=item["UploadId"])
+            return len(stale)
+
+        with self._translated(""):
+            return await self._connection.call(abort)
+
     async def close(self) -> None:
         if self._transfers is not None:
             await asyncio.to_thread(self._transfers.shutdown, cancel=True)
@@ -108,6 +133,15 @@ class S3Storage:
 
     def _url(self, key: str) -> str:
         return f"s3://{self._bucket}/{self._prefix}{key}"
+
+    def _describe(self, key: str, found: "HeadObjectOutputTypeDef | None") -> StoredObject | None:
+        if found is None:
+            return None
+        metadata = dict(found["Metadata"])
+        sha256, size = metadata.pop(_SHA256, ""), found["ContentLength"]
+        if size == 0 or metadata.pop(_SIZE, str(size)) != str(size):
+            return None
+        return StoredObject(key, self._url(key), size, sha256, metadata, found["ETag"])
 
     def _look_for_bucket(self, client: "S3Client") -> None:
         try:
@@ -127,9 +161,35 @@ class S3Storage:
                 return None
             raise
 
+    async def _upload_if(self, condition: dict[str, str], key: str, path: Path, arguments: dict[str, Any]) -> bool:
+        """False when somebody else was first: a worker that lost its lease must not overwrite what results point to."""
+        name = self._prefix + key
+        if self._knows_conditions:
+            self._conditions[name] = condition
+        try:
+            await self._upload(key, path, arguments)
+        except ClientError as exc:
+            match exc.response.get("Error", {}).get("Code"):
+                case "PreconditionFailed" | "ConditionalRequestConflict" | "412":
+                    return False
+                case "NotImplemented" if self._knows_conditions:
+                    self._knows_conditions = False
+                    return await self._upload_if(condition, key, path, arguments)
+            raise
+        finally:
+            if self._conditions.get(name) is condition:
+                del self._conditions[name]
+        return True
+
+    def _add_condition(self, params: dict[str, Any], **_: object) -> None:
+        """s3transfer passes no conditions on, so botocore is asked to add them to the request that publishes."""
+        params.update(self._conditions.get(params["Key"], {}))
+
     async def _upload(self, key: str, path: Path, arguments: dict[str, Any]) -> None:
         client = await self._connection.call(lambda client: client)
         if self._transfers is None:
+            for operation in ("PutObject", "CompleteMultipartUpload"):
+                client.meta.events.register(f"provide-client-params.s3.{operation}", self._add_condition)
             self._transfers = TransferManager(
                 client,
                 TransferConfig(
@@ -157,7 +217,7 @@ class S3Storage:
         try:
             yield
         except FlexibleChecksumError as exc:
-            raise StorageUploadFailed(f"{self._url(key)} does not hold what was stored: checksum differs") from exc
+            raise OutputCorrupt(f"{self._url(key)} does not hold what was stored: checksum differs") from exc
         except (ClientError, BotoCoreError) as exc:
             raise StorageUploadFailed(f"{self._url(key)}: {explain(exc, self._bucket)[1]}") from exc
         except OSError as exc:

@@ -116,3 +116,14 @@ async def test_upload_that_differs_from_what_was_measured_is_noticed(
     with pytest.raises(StorageUploadFailed, match="does not hold what was sent"):
         await storage.put("changed.mp4", path, content_type="video/mp4", metadata={})
     await storage.close()
+
+
+async def test_sweep_aborts_uploads_that_were_cut_off(s3_server: S3Server, s3_options: S3Options) -> None:
+    client, key = s3_server.client(), "swept/job/clip.mp4"
+    upload = client.create_multipart_upload(Bucket=s3_server.bucket, Key=key)["UploadId"]
+    client.upload_part(Bucket=s3_server.bucket, Key=key, UploadId=upload, PartNumber=1, Body=b"x")
+    storage = S3Storage(s3_server.bucket, "swept", S3Connection(s3_options))
+    assert await storage.sweep(older_than_seconds=3600) == 0
+    assert await storage.sweep(older_than_seconds=-60) == 1
+    assert not client.list_multipart_uploads(Bucket=s3_server.bucket, Prefix="swept/").get("Uploads")
+    await storage.close()

@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.contract.storage.conftest import Subject
-from worker.errors import InvalidRequest, StorageUploadFailed
+from worker.errors import InvalidRequest, OutputCorrupt, StorageUploadFailed
+from worker.storage.base import StoredObject
 
 KEY = "out/4f2c/clip.mp4"
 MakeFile = Callable[[bytes], Path]
 
 
-async def put(subject: Subject, path: Path, key: str = KEY, **metadata: str):
-    return await subject.storage.put(key, path, content_type="video/mp4", metadata=metadata)
+async def put(
+    subject: Subject, path: Path, key: str = KEY, *, replacing: StoredObject | None = None, **metadata: str
+) -> StoredObject:
+    return await subject.storage.put(key, path, content_type="video/mp4", metadata=metadata, replacing=replacing)
 
 
 async def test_check_passes_and_leaves_nothing(subject: Subject) -> None:
@@ -57,12 +60,39 @@ async def test_delete_removes_and_may_be_repeated(subject: Subject, make_file: M
     await subject.storage.delete(KEY)
 
 
-async def test_second_put_replaces_bytes_and_metadata(subject: Subject, make_file: MakeFile, tmp_path: Path) -> None:
-    await put(subject, make_file(b"first"), spec="1")
-    second = await put(subject, make_file(b"second, and longer"), spec="2")
+async def test_put_replaces_bytes_and_metadata_of_the_object_it_names(
+    subject: Subject, make_file: MakeFile, tmp_path: Path
+) -> None:
+    first = await put(subject, make_file(b"first"), spec="1")
+    second = await put(subject, make_file(b"second, and longer"), replacing=first, spec="2")
+    assert second.metadata == {"spec": "2"}
     assert await subject.storage.head(KEY) == second
     await subject.storage.get(KEY, tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == b"second, and longer"
+
+
+async def test_intact_object_is_not_overwritten(subject: Subject, make_file: MakeFile, tmp_path: Path) -> None:
+    first = await put(subject, make_file(b"first"), spec="1")
+    assert await put(subject, make_file(b"second, and longer"), spec="2") == first
+    await subject.storage.get(KEY, tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == b"first"
+
+
+async def test_object_that_changed_since_it_was_looked_at_is_not_replaced(
+    subject: Subject, make_file: MakeFile
+) -> None:
+    first = await put(subject, make_file(b"first"))
+    second = await put(subject, make_file(b"second"), replacing=first)
+    assert await put(subject, make_file(b"too late"), replacing=first) == second
+    assert await subject.storage.head(KEY) == second
+
+
+async def test_damaged_object_is_replaced_without_asking(subject: Subject, make_file: MakeFile, tmp_path: Path) -> None:
+    await put(subject, make_file(b"moving pictures"))
+    subject.tamper(KEY, b"moving pic")
+    await put(subject, make_file(b"moving pictures"))
+    await subject.storage.get(KEY, tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == b"moving pictures"
 
 
 @pytest.mark.parametrize("left", [b"moving pic", b""], ids=["cut off", "empty"])
@@ -77,7 +107,7 @@ async def test_get_detects_other_bytes_of_the_same_length(
 ) -> None:
     await put(subject, make_file(b"moving pictures"))
     subject.tamper(KEY, b"moving pidgeons")
-    with pytest.raises(StorageUploadFailed, match="does not hold what was stored"):
+    with pytest.raises(OutputCorrupt, match="does not hold what was stored"):
         await subject.storage.get(KEY, tmp_path / "back")
     assert not (tmp_path / "back").exists()
 
@@ -102,11 +132,10 @@ async def test_concurrent_puts_of_one_key_leave_one_whole_object(
     subject: Subject, make_file: MakeFile, tmp_path: Path
 ) -> None:
     contents = [bytes([65 + i]) * (1000 + i) for i in range(12)]
-    stored = await asyncio.gather(*(put(subject, make_file(content)) for content in contents), return_exceptions=True)
-    # the loser of a race may notice that its bytes were replaced before it could compare them
-    assert any(not isinstance(result, BaseException) for result in stored)
-    assert all(isinstance(r, StorageUploadFailed) for r in stored if isinstance(r, BaseException))
+    stored = await asyncio.gather(*(put(subject, make_file(content)) for content in contents))
     found = await subject.storage.head(KEY)
+    # the first one wins, and everybody is told which that was
+    assert all(told == found for told in stored)
     await subject.storage.get(KEY, tmp_path / "back")
     content = (tmp_path / "back").read_bytes()
     assert content in contents
@@ -181,3 +210,9 @@ async def test_key_with_spaces_and_other_scripts_works(subject: Subject, make_fi
     assert await subject.storage.head(key) is not None
     assert subject.names() == [key]
     await subject.storage.get(key, tmp_path / "back")
+
+
+async def test_sweep_removes_nothing_that_is_finished_or_young(subject: Subject, make_file: MakeFile) -> None:
+    await put(subject, make_file(b"moving pictures"))
+    assert await subject.storage.sweep(older_than_seconds=3600) == 0
+    assert subject.names() == [KEY]

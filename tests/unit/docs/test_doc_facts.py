@@ -8,6 +8,7 @@ import pytest
 from tests.unit.docs.pages import PAGES, ROOT, prose, table_rows
 from worker.domain.job import JobStatus, StageName
 from worker.domain.media import ArtifactKind, Mode
+from worker.domain.outcome import AbortReason
 from worker.domain.request import ClipRequest
 from worker.errors import ClipbossError, JobError
 from worker.settings import Settings
@@ -79,6 +80,8 @@ def test_timeline_table_names_every_kind_of_event() -> None:
     written = set(re.findall(r"""["']((?:stage|skipped|retry|requeued|aborted|cancel):[a-z-]+)["']""", text))
     written |= set(re.findall(r"job_events \([^)]*\) VALUES \([^,]+, '([^']+)'\)", text))
     written |= set(re.findall(r"SELECT [^;]*?, '([a-z:]+)' FROM (?:leased|finished|released)", text))
+    written |= set(re.findall(r'report\.event\(\s*"([a-z:-]+)"', text))
+    written |= {f"aborted:{reason}" for reason in AbortReason}
     written |= {status for status in JobStatus if status.is_final}
     assert documented == written
     assert all(f"`{stage}`" in prose(ROOT / "docs/events.md") for stage in StageName)

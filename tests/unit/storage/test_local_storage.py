@@ -65,6 +65,7 @@ async def test_failure_between_object_and_record_makes_it_unknown(
 ) -> None:
     storage = LocalStorage(root)
     await put(storage, clip)
+    (root / KEY).write_bytes(b"")  # damaged, so that it is written anew
     clip.write_bytes(b"second attempt")
     real_replace = Path.replace
 
@@ -101,3 +102,14 @@ async def test_check_makes_the_directory(root: Path) -> None:
     await LocalStorage(root).check()
     assert root.is_dir()
     assert files(root) == set()
+
+
+async def test_sweep_removes_parts_that_a_killed_process_left(tmp_path: Path) -> None:
+    part = tmp_path / "job" / ".clip.mp4.0123456789ab.part"
+    part.parent.mkdir()
+    part.write_bytes(b"half")
+    storage = LocalStorage(tmp_path)
+    assert await storage.sweep(older_than_seconds=3600) == 0
+    os.utime(part, (0, 0))
+    assert await storage.sweep(older_than_seconds=3600) == 1
+    assert not part.exists()
