@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from pathlib import Path, PurePath
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from tests.media_facts import burnt_in_numbers
@@ -93,6 +95,32 @@ async def test_every_kind_of_clip(bench: Bench) -> None:
     assert [artifact["content_type"] for artifact in results["audio"]["artifacts"]] == ["audio/mp4"]
     assert results["whole"]["frames"] == 240
     assert results["small"]["frames"] == 30
+
+
+async def test_everything_that_can_be_made_of_a_clip(bench: Bench) -> None:
+    wishes = ["--start", "1.5", "--end", "4", "--mode", "exact", "--quality", "small", "--loudness", "-30"]
+    wishes += ["--rendition", "120", "--rendition", "60", "--poster", "0:01", "--sprite", "--waveform"]
+    sent = await bench.run("submit", str(bench.media / "talk.mp4"), *wishes)
+    assert sent.returncode == 0, sent.stderr
+    # there is no such device here: the processor steps in
+    done = await bench.run("run", "--drain", VIDEO_ENCODER="h264_nvenc")
+    assert done.returncode == 0, done.stderr
+    job = await bench.job(UUID(sent.stdout.strip()))
+    assert job.result is not None, job.error_message
+    files = {PurePath(told["key"]).name: Path(urlsplit(told["url"]).path) for told in job.result["artifacts"]}
+    assert files.keys() == {
+        "clip.mp4", "clip-120.mp4", "clip-60.mp4", "poster.jpg", "sprite.jpg", "sprite.vtt", "waveform.json",
+    }  # fmt: skip
+    for name in ("clip.mp4", "clip-120.mp4", "clip-60.mp4"):
+        assert burnt_in_numbers(files[name].read_bytes()) == list(range(45, 120)), name
+    assert json.loads(files["waveform.json"].read_text())["length"] == 50
+    assert abs(job.result["loudness"]["integrated_lufs"] + 30) < 0.5
+    told = {name: job.result[name] for name in ("mode", "start", "end", "start_off_ms", "end_off_ms")}
+    assert told == {"mode": "exact", "start": 1.5, "end": 4.0, "start_off_ms": 0, "end_off_ms": 0}
+    events = await bench.room.desk.events(job.id)
+    reasons = [event.data["reason"] for event in events if event.kind == "fallback:cpu" and event.data]
+    assert len(reasons) == 2, "the cut and the renditions"
+    assert all("h264_nvenc" in reason for reason in reasons)
 
 
 async def test_second_attempt_finds_the_clip_of_the_first(bench: Bench) -> None:

@@ -1,0 +1,1 @@
+"""Benchmarks: our worker beside its peers, in one run on one machine."""

@@ -1,0 +1,1 @@
+"""The clip engine beside plain ffmpeg and the smartcut package: processor time, wall time, bytes, exactness."""
