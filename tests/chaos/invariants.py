@@ -2,10 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from tests.chaos.history import History, JobRow, ProcessLife, Violation
+from tests.chaos.history import Event, History, JobRow, ProcessLife, Violation
 from tests.chaos.replay import FINAL, replay
 from tests.chaos.trace import Run, Taken, Write
 from worker.domain.job import POISON_CRASHES
@@ -82,20 +82,16 @@ def check_fence(history: History) -> list[Violation]:
 
 def check_leases_were_over(history: History) -> list[Violation]:
     """No lease is taken from a worker that renewed it in time."""
-    renewed = _renewals(history)
+    renewed, taken = _renewals(history), _by_job(history.traces.taken)
     found = []
     for job_id, events in history.events.items():
         life = replay(events, may_be_revived=job_id in history.node.revived)
         lost = [(event, event.worker) for event in events if event.is_crash]
         lost += [(taking, held.worker) for taking, held in life.taken_over]
         for event, worker in lost:
-            # Later than the loss, or in the very statement that took it: a later lease of the same worker.
-            times = [
-                before
-                for before, after in renewed.get((job_id, worker), ())
-                if before <= event.at
-                and not (event.kind == "acquired" and event.worker == worker and event.at <= after)
-            ]
+            later = _taken_later(event, worker, events, taken.get(job_id, ()))
+            mine = renewed.get((job_id, worker or ""), ())
+            times = [before for token, before in mine if before <= event.at and token not in later]
             silent = event.at - max(times, default=float("-inf"))
             if silent < history.lease_seconds - CLOCK_SLACK_SECONDS:
                 detail = f"{event.kind} although {worker} had renewed it {silent:.3f} s before"
@@ -248,16 +244,23 @@ def _cancelled_while_waiting(history: History, job_id: str) -> bool:
     return cancelled and job.status == "queued"
 
 
-def _renewals(history: History) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """The times around each statement by which a worker took or renewed a lease; by job and worker."""
+def _renewals(history: History) -> dict[tuple[str, str], list[tuple[int, float]]]:
+    """When a worker took or renewed a lease, at the earliest, and which one; by job and worker."""
     worker_of = {(taken.job, taken.token): taken.worker for taken in history.traces.taken}
-    renewed: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    renewed: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
     for taken in history.traces.taken:
-        renewed[taken.job, taken.worker].append((taken.before, taken.after))
+        renewed[taken.job, taken.worker].append((taken.token, taken.before))
     for write in history.traces.writes:
         if write.name == "beat" and (write.job, write.token) in worker_of:
-            renewed[write.job, worker_of[write.job, write.token]].append((write.before, write.after))
+            renewed[write.job, worker_of[write.job, write.token]].append((write.token, write.before))
     return renewed
+
+
+def _taken_later(loss: Event, worker: str | None, events: Sequence[Event], taken: Sequence[Taken]) -> set[int]:
+    """Leases that the same worker got in the statement that took this one, or after it. A slow one begins before."""
+    later = [event for event in events if event.kind == "acquired" and event.worker == worker and event.id >= loss.id]
+    mine = [each for each in taken if each.worker == worker]
+    return {each.token for each in mine if any(each.before <= event.at <= each.after for event in later)}
 
 
 def _has_outage(history: History, since: float, until: float) -> bool:
@@ -294,8 +297,3 @@ def _by_job(records: Sequence[T]) -> dict[str, list[T]]:
     for record in records:
         found[record.job].append(record)
     return found
-
-
-def affected(violations: Sequence[Violation], *checks: str) -> Iterator[str]:
-    """The jobs that violations of these checks are about."""
-    return iter({violation.job for violation in violations if violation.check in checks and violation.job})

@@ -3,13 +3,14 @@
 import os
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import psutil
 
 from tests.chaos.evidence import Evidence
-from tests.chaos.invariants import affected, percentile, recovery_latencies
+from tests.chaos.history import Violation
+from tests.chaos.invariants import percentile, recovery_latencies
 from tests.chaos.lanes import Lane
 
 #: violations that mean that a job was lost, and those that mean that it ran or ended twice
@@ -52,8 +53,8 @@ def make_report(
     evidence: Evidence, lanes: Sequence[Lane], *, command: str, seed: str, seconds: float, workers: int
 ) -> Report:
     history = evidence.history
-    losses = len(set(affected(evidence.violations, *LOSSES)))
-    doubles = len(set(affected(evidence.violations, *DOUBLES)))
+    losses = _affected(evidence.violations, LOSSES)
+    doubles = _affected(evidence.violations, DOUBLES)
     latencies, all_latencies = recovery_latencies(history), recovery_latencies(history, witnessed=False)
     ended = Counter(
         f"failed {job.error_code}" if job.status == "failed" else job.status for job in history.jobs.values()
@@ -143,3 +144,8 @@ def _machine() -> str:
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB, "
         f"Python {platform.python_version()}"
     )
+
+
+def _affected(violations: Sequence[Violation], checks: Collection[str]) -> int:
+    """How many jobs violations of these checks are about."""
+    return len({violation.job for violation in violations if violation.check in checks and violation.job})

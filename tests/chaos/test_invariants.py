@@ -244,6 +244,17 @@ def test_worker_may_take_over_from_itself_once_its_lease_is_over(again_at: float
     assert (check_leases_were_over(with_traces(history, taken=taken)) == []) is is_legal
 
 
+def test_slow_statement_that_took_a_job_again_does_not_count_as_a_renewal_of_the_lease_that_was_lost() -> None:
+    """Sent before the loss, it came through after it."""
+    told = [(10.0, 1, "A", "acquired", {}), (13.6, 1, "A", "requeued:stale", {"last_heartbeat_at": "…"})]
+    told += [(13.7, 2, "A", "acquired", {}), (15.0, 2, "A", "done", {})]
+    history = with_events(good(), lambda _: [Event(number, *each) for number, each in enumerate(told)])
+    taken = [Taken("0.1", "A", JOB, 1, 9.99, 10.01), Taken("0.1", "A", JOB, 2, 12.5, 13.8)]
+    assert check_leases_were_over(with_traces(history, taken=taken)) == []
+    renewed = [Write("0.1", "beat", JOB, 1, 12.0, 12.1)]
+    assert check_leases_were_over(with_traces(history, taken=taken, writes=renewed)) != []
+
+
 def test_node_cancel_of_a_waiting_job_is_the_documented_exception() -> None:
     history = with_job(replace(good(), deliveries={JOB: "cancelled"}), status="queued")
     assert check_tables_agree(history) != []

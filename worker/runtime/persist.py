@@ -1,5 +1,6 @@
 """Writes that must reach the database: a database that is away for a moment is not a failure of the job."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
@@ -11,6 +12,9 @@ from worker.errors import LeaseLost
 from worker.runtime.active import ActiveJob
 
 log = structlog.get_logger(__name__)
+
+#: a task that nobody waits for any more must not be forgotten by the garbage collector
+_in_flight: set[asyncio.Future[None]] = set()
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
@@ -46,9 +50,28 @@ async def persist(job: ActiveJob, write: Callable[[], Awaitable[None]], *, howev
     try:
         async for attempt in retrying:
             with attempt:
-                await write()
+                await _until_stopped(write)
     except RetryError as exc:
         raise LeaseLost(f"the database stayed away until the lease of job {job.lease.job_id} ran out") from exc
+
+
+async def _until_stopped(write: Callable[[], Awaitable[None]]) -> None:
+    """Whoever is told to stop goes at once. The driver would first wait for the server to confirm that the statement
+    is cancelled, and one that is away never does; should it go through later, the fence judges it."""
+    task = asyncio.ensure_future(write())
+    _in_flight.add(task)
+    task.add_done_callback(_forget)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+
+
+def _forget(task: asyncio.Future[None]) -> None:
+    _in_flight.discard(task)
+    if not task.cancelled():
+        task.exception()  # somebody who was told to stop does not want to know
 
 
 def _tell(state: RetryCallState) -> None:
