@@ -3,23 +3,26 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
 import structlog
 
+from worker.continuation.store import RunStore
+from worker.continuation.sweep import PageSweep
 from worker.db.embedded import EmbeddedPostgres
 from worker.db.listen import Listener
 from worker.db.migrate import Migration, migrate, refuse_other_schema, require_migrated
 from worker.db.pool import STATEMENT_TIMEOUT_SECONDS, Pool, open_pool
 from worker.domain.job import WorkerId
+from worker.domain.paging import PAGE_QUEUE
 from worker.jobs.desk import JobDesk
 from worker.jobs.recovery import StaleLeases
 from worker.jobs.store import JobStore
 from worker.jobs.strays import Strays
-from worker.pipeline import media_stages, s3_options
+from worker.pipeline import media_courses, s3_options
 from worker.queue import PgBoss
 from worker.runtime.active import ActiveJobs
 from worker.runtime.dispatcher import Dispatcher
@@ -34,7 +37,7 @@ from worker.runtime.supervisor import Supervisor
 from worker.runtime.sweep import LeftoverSweep, StraySweep
 from worker.runtime.upkeep import upkeep_loops
 from worker.settings import Settings
-from worker.stages.base import Stage
+from worker.stages.base import Courses
 from worker.storage.base import Storage
 from worker.storage.location import open_storage
 from worker.telemetry.metrics import Metrics
@@ -108,7 +111,8 @@ async def install(pool: Pool, settings: Settings) -> list[Migration]:
 
 
 async def ensure_queues(queue: PgBoss, settings: Settings) -> None:
-    for name in settings.queues:
+    # pages of long jobs need theirs, whoever works on it
+    for name in dict.fromkeys((*settings.queues, PAGE_QUEUE)):
         if await queue.get_queue(name) is None:
             await queue.create_queue(
                 name,
@@ -125,14 +129,15 @@ async def ensure_queues(queue: PgBoss, settings: Settings) -> None:
 async def open_worker(
     app: App,
     *,
-    make_stages: Callable[[Settings, Storage, AsyncExitStack], Awaitable[Sequence[Stage]]] = media_stages,
+    make_courses: Callable[[Settings, Storage, RunStore, AsyncExitStack], Awaitable[Courses]] = media_courses,
     make_store: Callable[[Pool, PgBoss, float], JobStore] = JobStore,
 ) -> AsyncIterator[Supervisor]:
-    """A worker, ready to `run()`; other stages make another kind of worker on the same machinery."""
+    """A worker, ready to `run()`; other courses make another kind of worker on the same machinery."""
     settings = app.settings
     metrics = Metrics()
     active = ActiveJobs()
     store = make_store(app.pool, app.queue, settings.lease_timeout_sec)
+    runs = RunStore(app.pool, app.queue, store)
     ticker = Ticker(interval_seconds=TICK_SECONDS, stall_seconds=settings.lease_timeout_sec * STALLED, metrics=metrics)
     fence_seconds = min(MOST_FENCE_SECONDS, settings.lease_timeout_sec * FENCE)
     worker_id = WorkerId(uuid4())
@@ -140,13 +145,14 @@ async def open_worker(
     async with AsyncExitStack() as stack:
         storage = await open_checked_storage(settings, stack)
         scratch = Scratch(settings.scratch_dir, min_free_bytes=settings.scratch_min_free_mb * 2**20)
-        leftovers = LeftoverSweep(scratch, storage)
+        leftovers, pages = LeftoverSweep(scratch, storage), PageSweep(runs, storage)
         if settings.metrics_port is not None:
             stack.callback(metrics.serve(settings.metrics_port).stop)
         await ensure_queues(app.queue, settings)
         executor = Executor(
-            await make_stages(settings, storage, stack),
+            await make_courses(settings, storage, runs, stack),
             store=store,
+            runs=runs,
             scratch=scratch,
             solitude=active.solitude,
             metrics=metrics,
@@ -190,6 +196,7 @@ async def open_worker(
                 PeriodicLoop("recovery", recovery.run_once, interval_seconds=settings.recovery_scan_interval_sec),
                 PeriodicLoop("strays", strays.run_once, interval_seconds=STRAY_SECONDS),
                 PeriodicLoop("leftovers", leftovers.run_once, interval_seconds=LEFTOVER_SECONDS),
+                PeriodicLoop("pages", pages.run_once, interval_seconds=STRAY_SECONDS),
                 *upkeep_loops(app.queue),
             ],
             make_listener=lambda on_job, on_cancel, on_ready: Listener(

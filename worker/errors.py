@@ -16,6 +16,8 @@ ClipbossError
     │   ├── SourceTooLarge     SOURCE_TOO_LARGE
     │   ├── RangeOutsideSource RANGE_OUTSIDE_SOURCE
     │   ├── ClipFailed         CLIP_FAILED
+    │   ├── AsrRefused         ASR_REFUSED
+    │   ├── PageFailed         PAGE_FAILED            with the code of the page, if it has one
     │   ├── RetriesExhausted   RETRIES_EXHAUSTED
     │   ├── PoisonJob          POISON_JOB
     │   └── DeliveryGone       DELIVERY_GONE
@@ -36,7 +38,7 @@ from typing import ClassVar
 class ClipbossError(Exception):
     """The message is for a person: what went wrong, where, and what to do."""
 
-    code: ClassVar[str] = "CLIPBOSS_ERROR"
+    code: str = "CLIPBOSS_ERROR"
 
 
 class ConfigError(ClipbossError):
@@ -99,6 +101,19 @@ class RangeOutsideSource(FatalError):
 
 class ClipFailed(FatalError):
     code = "CLIP_FAILED"
+
+
+class AsrRefused(FatalError):
+    code = "ASR_REFUSED"
+
+
+class PageFailed(FatalError):
+    code = "PAGE_FAILED"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
 
 
 class RetriesExhausted(FatalError):

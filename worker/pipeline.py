@@ -1,18 +1,25 @@
 """The pipeline: the stages that make clips, with everything they hold and the limits they keep."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from aiohttp.abc import AbstractResolver
 
-from worker.asr import open_recognizer
-from worker.asr.none import NoRecognizer
+from worker.asr import AsrOptions, open_recognizer
+from worker.continuation.consolidate import PagedClip, PagedFinalize, PagedListener
+from worker.continuation.look import LookFirst
+from worker.continuation.page import PageAsr, PageClip, PageFinalize, PageResolve, PageUpload
+from worker.continuation.split import Splitting
+from worker.continuation.store import RunStore
+from worker.domain.paging import PAGE_QUEUE, Paging
 from worker.media.apart import Prober
+from worker.media.captions import CaptionsMaker
 from worker.media.cut import Cutter
 from worker.media.encoding import ENCODERS
 from worker.media.extras import ExtrasMaker
 from worker.media.ffmpeg import find_ffmpeg
+from worker.media.joining import PageJoiner
+from worker.media.pages import PageCutter
 from worker.media.process import Limits
 from worker.s3 import S3Connection, S3Options
 from worker.settings import Settings
@@ -27,9 +34,10 @@ from worker.sources.s3 import S3Source
 from worker.sources.slots import HostSlots
 from worker.sources.ytdlp import YtdlpSource
 from worker.sources.ytdlp_run import YtdlpOptions
-from worker.stages.asr import Asr
-from worker.stages.base import Stage
-from worker.stages.clip import Clip
+from worker.stages.asr import Asr, DirectListener
+from worker.stages.base import Courses
+from worker.stages.captions import CaptionsStep
+from worker.stages.clip import Clip, DirectClip
 from worker.stages.extras import ExtrasStep
 from worker.stages.finalize import Finalize
 from worker.stages.resolve import Resolve
@@ -44,27 +52,56 @@ STALL_SECONDS = 120.0
 OPEN_FILES = 64
 
 
-async def media_stages(
-    settings: Settings, storage: Storage, stack: AsyncExitStack, *, resolver: AbstractResolver | None = None
-) -> Sequence[Stage]:
-    """What a worker does with a job; `stack` closes what the stages hold. `resolver` looks up names of hosts."""
+async def media_courses(
+    settings: Settings,
+    storage: Storage,
+    runs: RunStore,
+    stack: AsyncExitStack,
+    *,
+    resolver: AbstractResolver | None = None,
+) -> Courses:
+    """What a worker does with a job, and with a page of one; `stack` closes what the stages hold.
+
+    `resolver` looks up names of hosts.
+    """
     sources = await open_sources(settings, stack, resolver=resolver)
     prober = await stack.enter_async_context(Prober())
-    recognizer = open_recognizer(settings.asr_engine)
-    stack.push_async_callback(recognizer.close)
+    recognizer = open_recognizer(asr_options(settings))
+    if recognizer is not None:
+        stack.push_async_callback(recognizer.close)
     ffmpeg = await asyncio.to_thread(find_ffmpeg, settings.ffmpeg)
     limits, encoder = child_limits(settings), ENCODERS[settings.video_encoder]
+    cutter = Cutter(ffmpeg, limits=limits, encoder=encoder)
+    pages = PageCutter(ffmpeg, limits=limits, encoder=encoder)
     maker = ExtrasMaker(ffmpeg, limits=limits, encoder=encoder)
-    extras = ExtrasStep(maker, storage, has_recognizer=not isinstance(recognizer, NoRecognizer))
-    return [
-        Resolve(
-            sources, prober, bounds=Bounds(settings.source_max_mb * MEGABYTE, settings.clip_max_output_mb * MEGABYTE)
-        ),
-        Clip(Cutter(ffmpeg, limits=limits, encoder=encoder), extras, storage),
-        Upload(storage),
-        Asr(maker, recognizer, storage),
-        Finalize(storage),
-    ]
+    extras = ExtrasStep(maker, storage, has_recognizer=recognizer is not None)
+    captions = CaptionsStep(CaptionsMaker(ffmpeg, limits=limits, encoder=encoder), storage)
+    bounds = Bounds(settings.source_max_mb * MEGABYTE, settings.clip_max_output_mb * MEGABYTE)
+    splitting = Splitting(paging_of(settings), has_recognizer=recognizer is not None)
+    clips = PagedClip(DirectClip(cutter), PageJoiner(limits=limits), runs, storage, splitting)
+    listener = PagedListener(DirectListener(maker, recognizer), runs)
+    return Courses(
+        jobs=[
+            [LookFirst(Resolve(sources, prober, bounds=bounds), runs)],
+            [Clip(clips, extras, storage)],
+            # The one waits for the network, the other computes.
+            [Upload(storage), Asr(listener, captions, storage)],
+            [PagedFinalize(Finalize(storage), storage)],
+        ],
+        pages=[
+            [PageResolve(sources, runs)],
+            [PageClip(pages, cutter, storage)],
+            [PageUpload(storage), PageAsr(pages, recognizer)],
+            [PageFinalize()],
+        ],
+    )
+
+
+def paging_of(settings: Settings) -> Paging | None:
+    """None: this worker takes no pages, and cannot know whether anybody does."""
+    if PAGE_QUEUE not in settings.queues:
+        return None
+    return Paging(settings.page_threshold_sec, settings.page_sec, settings.max_partitions)
 
 
 async def open_sources(
@@ -107,6 +144,18 @@ def child_limits(settings: Settings) -> Limits:
         cpu_seconds=settings.clip_max_cpu_sec,
         memory_bytes=settings.clip_max_memory_mb * MEGABYTE,
         open_files=OPEN_FILES,
+    )
+
+
+def asr_options(settings: Settings) -> AsrOptions:
+    return AsrOptions(
+        engine=settings.asr_engine,
+        url=settings.asr_url,
+        model=settings.asr_model,
+        api_key=settings.asr_api_key,
+        device=settings.asr_device,
+        compute_type=settings.asr_compute_type,
+        timeout_seconds=settings.asr_timeout_sec,
     )
 
 

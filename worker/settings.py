@@ -17,6 +17,7 @@ Paths = Annotated[tuple[Path, ...], NoDecode]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode]
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
+AsrEngineName = Literal["moonshine", "faster-whisper", "http", "none"]
 VideoEncoderName = Literal["libx264", "h264_nvenc", "h264_vaapi", "h264_qsv", "h264_amf", "h264_videotoolbox"]
 
 
@@ -71,12 +72,22 @@ class Settings(BaseSettings):
     ytdlp_cookies: Path | None = None
     #: http://user:password@host:port; ytdlp: sources are resolved and read through it
     ytdlp_proxy: SecretStr | None = None
-    #: moonshine or none
-    asr_engine: str = "moonshine"
+    #: moonshine, faster-whisper, http or none; see docs/speech.md
+    asr_engine: AsrEngineName = "moonshine"
+    #: for the engine http: the base of an OpenAI-compatible API, such as https://api.openai.com/v1
     asr_url: str | None = None
+    #: of faster-whisper a name or a directory, default small; of http a name the server knows, default whisper-1
     asr_model: str | None = None
+    asr_api_key: SecretStr | None = None
+    #: for faster-whisper: auto, cpu or cuda, and int8, float16, …
+    asr_device: Literal["auto", "cpu", "cuda"] = "auto"
+    asr_compute_type: str = "default"
+    #: how long a speech engine may take for one window, and one in a process here to load its weights too
+    asr_timeout_sec: PositiveFloat = 120.0
+    #: jobs longer than this are split into pages of at most so many seconds, in at most so many chains at a time
     page_threshold_sec: PositiveFloat = 900.0
-    page_sec: PositiveFloat = 120.0
+    page_sec: Annotated[float, Field(ge=1)] = 120.0
+    max_partitions: Annotated[int, Field(ge=1, le=64)] = 8
 
     #: let http(s) sources be on private and loopback addresses
     allow_private_sources: bool = False
@@ -127,6 +138,12 @@ class Settings(BaseSettings):
             raise ValueError("HEARTBEAT_INTERVAL_SEC must be at most half of LEASE_TIMEOUT_SEC")
         if not self.queues:
             raise ValueError("QUEUES must name at least one queue")
+        return self
+
+    @model_validator(mode="after")
+    def _speech_server_is_named(self) -> Self:
+        if self.asr_engine == "http" and not self.asr_url:
+            raise ValueError("ASR_ENGINE=http needs ASR_URL, such as https://api.openai.com/v1")
         return self
 
     @property

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from bench.figures import Line, as_json, as_markdown
 from bench.media.bytes_line import measure_bytes
 from bench.media.crowd_line import measure_crowd
-from bench.media.figures import Line, as_json, as_markdown
 from bench.media.ground import QUICK, Ground, Sizes
 from bench.media.peers import ensure_smartcut
 from bench.media.smart_line import measure_smart, measure_smart_long

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from bench.media.figures import Cell
+from bench.figures import Cell
 from bench.media.whole_worker import JobRun
 
 #: from the call that sends the job to the first stage; and what lies between and after the stages

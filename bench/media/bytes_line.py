@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import av
 
-from bench.media.cost import cost_of
+from bench.cost import cost_of
+from bench.figures import Bound, Line, Target
 from bench.media.exactness import examine
-from bench.media.figures import Bound, Line, Target
 from bench.media.ground import Ground
 from bench.media.origin import open_origin
 from bench.media.ours import OurCutter, open_our_cutter

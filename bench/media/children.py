@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.media.cost import children_cpu_seconds
+from bench.cost import children_cpu_seconds
 
 
 @dataclass(slots=True)

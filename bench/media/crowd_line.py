@@ -1,8 +1,8 @@
 """Several exact clips at once through one worker beside the same ffmpeg commands one after another."""
 
+from bench.cost import cost_of, run_command
+from bench.figures import Bound, Line, Target
 from bench.media.children import bare_argv
-from bench.media.cost import cost_of, run_command
-from bench.media.figures import Bound, Line, Target
 from bench.media.ground import Ground
 from bench.media.whole_worker import open_bench
 from bench.media.worker_line import exact_spec

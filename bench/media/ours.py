@@ -1,5 +1,6 @@
 """Our contender: the worker's own stages resolve and clip, as `worker/pipeline.py` puts them together."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -8,11 +9,18 @@ from typing import Any
 from uuid import uuid4
 
 from worker.app import open_checked_storage
-from worker.domain.job import JobId, StageName
+from worker.domain.job import JobId
 from worker.domain.media import ClipFile, ClipRange, Mode
-from worker.pipeline import media_stages
+from worker.media.apart import Prober
+from worker.media.cut import Cutter
+from worker.media.extras import ExtrasMaker
+from worker.media.ffmpeg import find_ffmpeg
+from worker.pipeline import child_limits, open_sources
 from worker.settings import Settings, load_settings
 from worker.stages.base import Stage, Work
+from worker.stages.clip import Clip, DirectClip
+from worker.stages.extras import ExtrasStep
+from worker.stages.resolve import Resolve
 
 
 def bench_settings(directory: Path, **overrides: Any) -> Settings:
@@ -58,9 +66,12 @@ async def open_our_cutter(directory: Path) -> AsyncIterator[OurCutter]:
     settings = bench_settings(directory)
     async with AsyncExitStack() as stack:
         storage = await open_checked_storage(settings, stack)
-        stages = await media_stages(settings, storage, stack)
-        cutting = [stage for stage in stages if stage.name in {StageName.RESOLVE, StageName.CLIP}]
-        yield OurCutter(cutting, directory)
+        ffmpeg = await asyncio.to_thread(find_ffmpeg, settings.ffmpeg)
+        limits = child_limits(settings)
+        extras = ExtrasStep(ExtrasMaker(ffmpeg, limits=limits), storage, has_recognizer=False)
+        prober = await stack.enter_async_context(Prober())
+        resolve = Resolve(await open_sources(settings, stack), prober)
+        yield OurCutter([resolve, Clip(DirectClip(Cutter(ffmpeg, limits=limits)), extras, storage)], directory)
 
 
 class _Silence:

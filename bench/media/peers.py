@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from bench.media.cost import PeerFailed, run_command
+from bench.cost import PeerFailed, run_command
 from bench.media.source import Tell
 from worker.domain.media import ClipRange
 

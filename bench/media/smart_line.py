@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from bench.media.cost import Cost, PeerFailed, cost_of, run_command
+from bench.cost import Cost, PeerFailed, cost_of, run_command
+from bench.figures import Bound, Cell, Line, Target
 from bench.media.exactness import Exactness, examine
-from bench.media.figures import Bound, Cell, Line, Target
 from bench.media.ground import Ground, Sizes
 from bench.media.origin import Origin, open_origin
 from bench.media.ours import OurCutter, open_our_cutter

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from bench.media.cost import cost_of, run_command
-from bench.media.figures import Bound, Line, Target
+from bench.cost import cost_of, run_command
+from bench.figures import Bound, Line, Target
 from bench.media.ground import Ground
 from bench.media.origin import open_origin
 from bench.media.ours import open_our_cutter

@@ -3,10 +3,10 @@
 from statistics import median
 from typing import Any
 
+from bench.cost import Cost, cost_of, run_command
+from bench.figures import Bound, Line, Target
 from bench.media.breakdown import as_rows
 from bench.media.children import bare_argv
-from bench.media.cost import Cost, cost_of, run_command
-from bench.media.figures import Bound, Line, Target
 from bench.media.ground import Ground
 from bench.media.whole_worker import JobRun, open_bench
 from worker.domain.media import ClipRange

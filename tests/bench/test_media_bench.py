@@ -7,11 +7,11 @@ from subprocess import run
 
 import pytest
 
+from bench.figures import Bound, Line, Target, as_json, as_markdown
 from bench.media.__main__ import parse
 from bench.media.bytes_line import LAYOUTS, measure_bytes
 from bench.media.crowd_line import measure_crowd
 from bench.media.exactness import examine
-from bench.media.figures import Bound, Line, Target, as_json, as_markdown
 from bench.media.ground import Ground, Sizes
 from bench.media.smart_line import measure_smart, measure_smart_long
 from bench.media.source import NumberedSource, Recipe, ensure_source

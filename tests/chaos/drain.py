@@ -6,6 +6,8 @@ from tests.chaos.proxy import Mode
 from tests.chaos.rig import Rig
 
 STOP_SECONDS = 20.0
+#: to start on a busy machine, to sweep, and to stop
+SWEEP_SECONDS = 60.0
 
 
 async def drain_and_check(rig: Rig, storm: Storm, *, seconds: float) -> Evidence:
@@ -21,5 +23,5 @@ async def drain_and_check(rig: Rig, storm: Storm, *, seconds: float) -> Evidence
     await rig.fleet.stop(seconds=STOP_SECONDS)
     assert rig.postgres.port is not None
     # What the killed left on disk is swept by the next worker that starts.
-    await rig.fleet.run_to_end(rig.plain_launch(rig.postgres.port), "--drain", seconds=STOP_SECONDS)
+    await rig.fleet.run_to_end(rig.plain_launch(rig.postgres.port), "--drain", seconds=SWEEP_SECONDS)
     return await gather(rig)

@@ -168,7 +168,8 @@ def recovery_latencies(history: History, *, witnessed: bool = True) -> list[floa
     """From a worker's death to the moment its job was taken back; outages, and a lease of grace after, left out.
 
     `witnessed`: only while another worker was there to do it: one that takes the silent for dead already, which none
-    does in its first lease, and that was neither killed nor frozen meanwhile.
+    does in its first lease, and that was neither killed nor frozen meanwhile; and only if somebody looked when it was
+    due, as a machine that is too busy may keep all of them from doing. That such samples are few is for others to see.
     """
     process_of = {taken.worker: taken.process for taken in history.traces.taken}
     samples = []
@@ -177,7 +178,8 @@ def recovery_latencies(history: History, *, witnessed: bool = True) -> list[floa
             life = history.processes.get(process_of.get(event.worker or "", ""))
             if not event.is_crash or life is None or life.died_at > event.at:
                 continue
-            if not _has_outage(history, life.died_at, event.at) and (not witnessed or _has_witness(history, life)):
+            is_fair = not witnessed or (_has_witness(history, life) and _was_looked_for(history, life))
+            if is_fair and not _has_outage(history, life.died_at, event.at):
                 samples.append(event.at - life.died_at)
     return sorted(samples)
 
@@ -278,6 +280,12 @@ def _has_witness(history: History, dead: ProcessLife) -> bool:
         for life in history.processes.values()
         if life is not dead
     )
+
+
+def _was_looked_for(history: History, dead: ProcessLife) -> bool:
+    """Whether somebody who takes the silent for dead looked, all of it after the lease was over and in good time."""
+    due, late = dead.died_at + history.lease_seconds, dead.died_at + recovery_bound(history)
+    return any(scan.silent_are_dead and scan.began_at >= due and scan.ended_at <= late for scan in history.traces.scans)
 
 
 def _end(run: Run, processes: Mapping[str, ProcessLife]) -> float:

@@ -21,7 +21,7 @@ FAILPOINT_PROBABILITY = 0.003
 
 async def kill_one(rig: Rig, choice: random.Random) -> int:
     worker = _one(rig, choice)
-    if worker is None:
+    if worker is None or _is_last_at_work(rig, worker):
         return 0
     rig.fleet.kill(worker)
     return 1
@@ -31,7 +31,7 @@ async def freeze_one(rig: Rig, choice: random.Random) -> int:
     """For two leases: long enough to be taken for dead, and to come back."""
     worker = _one(rig, choice)
     # With all but one frozen, recovery would wait for nobody's fault.
-    if worker is None or sum(not each.is_frozen for each in rig.fleet.alive()) <= 2:
+    if worker is None or sum(not each.is_frozen for each in rig.fleet.alive()) <= 2 or _is_last_at_work(rig, worker):
         return 0
     rig.fleet.freeze(worker)
     return 1
@@ -105,6 +105,11 @@ async def _nothing(_rig: Rig, _choice: random.Random) -> int:
 def _one(rig: Rig, choice: random.Random) -> WorkerProcess | None:
     workers = [worker for worker in rig.fleet.alive() if not worker.is_frozen]
     return choice.choice(workers) if workers else None
+
+
+def _is_last_at_work(rig: Rig, worker: WorkerProcess) -> bool:
+    """On a slow machine workers take longer to start than to be struck: without this no work would ever be done."""
+    return not [each for each in rig.at_work() if each is not worker]
 
 
 def _with_env(launch: Launch, **more: str) -> Launch:

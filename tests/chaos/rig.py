@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tests.chaos.fleet import Fleet, Launch, inherited_environment
+from tests.chaos.fleet import Fleet, Launch, WorkerProcess, inherited_environment
 from tests.chaos.pgbouncer import pgbouncer
 from tests.chaos.postgres import AWAY, ChaosPostgres
 from tests.chaos.proxy import FaultProxy
 from tests.chaos.s3_faults import S3FaultProxy
+from tests.chaos.trace import is_ready
 from tests.chaos.workload import Mix, Workload
 from tests.servers import S3Server, range_server, seaweedfs
 from worker.app import install
@@ -115,6 +116,11 @@ class Rig:
 
     def is_pooled(self, slot: int) -> bool:
         return self.pooled_port is not None and slot % POOLED_EVERY == 1
+
+    def at_work(self) -> list[WorkerProcess]:
+        """Those that live, have started, and are not frozen."""
+        working = [worker for worker in self.fleet.alive() if not worker.is_frozen]
+        return [worker for worker in working if is_ready(self.traces, worker.name)]
 
     async def counts(self) -> Counter[str]:
         """Jobs by status, as the database has them now; empty while it is away."""

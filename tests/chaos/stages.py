@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,7 +14,7 @@ from worker.domain.job import StageName
 from worker.domain.media import Artifact, ArtifactKind
 from worker.errors import RetryableError, SourceNotFound
 from worker.media.process import Limits, run_child
-from worker.stages.base import Stage, Work
+from worker.stages.base import Course, Courses, Stage, Work
 from worker.storage.base import Storage
 
 
@@ -85,8 +84,11 @@ class ChaosStage:
         )
 
 
-def chaos_stages(real: Sequence[Stage], storage: Storage, leases: Leases, trace: TraceWriter) -> list[Stage]:
-    return [ChaosStage(stage, storage, leases, trace) for stage in real]
+def chaos_courses(real: Courses, storage: Storage, leases: Leases, trace: TraceWriter) -> Courses:
+    def wrapped(course: Course) -> Course:
+        return [[ChaosStage(stage, storage, leases, trace) for stage in row] for row in course]
+
+    return Courses(wrapped(real.jobs), wrapped(real.pages))
 
 
 async def _run_child(seconds: float) -> None:

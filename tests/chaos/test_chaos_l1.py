@@ -19,9 +19,13 @@ from tests.chaos.workload import Mix
 SEED = "l1"
 JOBS = 2000
 STORM_SECONDS = 130
+#: where everything takes longer, so do the faults
+LONGEST_STORM_SECONDS = 300
+#: how often each must have struck for the run to prove something
+LEAST_STRIKES = {"sigkill": 10, "sigstop": 3, "s3-errors": 3}
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(800)
 @pytest.mark.xdist_group("chaos")
 async def test_nothing_is_lost_or_doubled_among_2000_jobs_under_kills_freezes_and_a_restart() -> None:
     async with open_rig(seed=SEED, workers=4, pace=Pace(), mix=Mix()) as rig:
@@ -37,16 +41,13 @@ async def test_nothing_is_lost_or_doubled_among_2000_jobs_under_kills_freezes_an
         await rig.fleet.start()
         storm.begin()
         restart = asyncio.create_task(_restart_on_the_way(rig))
-        await rig.wait_until_ended(seconds=STORM_SECONDS)
+        await _until_ended_or_struck_enough(rig, storm)
         await restart
-        # On a slow machine some jobs are left; without faults they are soon done.
-        evidence = await drain_and_check(rig, storm, seconds=90)
+        # On a slow machine some jobs are left; without faults they are done sooner or later.
+        evidence = await drain_and_check(rig, storm, seconds=300)
         _require_none(rig, evidence)
-        struck = {lane.name: lane.count for lane in storm.lanes}
         assert len(rig.postgres.outages) == 1
-        assert struck["sigkill"] >= 10
-        assert struck["sigstop"] >= 3
-        assert struck["s3-errors"] >= 3
+        assert _missing_strikes(storm) == {}
         assert len(recovery_latencies(evidence.history)) >= 10
 
 
@@ -72,6 +73,19 @@ async def test_a_store_without_fences_is_caught_and_the_real_one_is_not(store: s
             _require_none(rig, evidence)
         else:
             assert "fence" in {violation.check for violation in evidence.violations}
+
+
+async def _until_ended_or_struck_enough(rig: Rig, storm: Storm) -> None:
+    started = time.monotonic()
+    while not await rig.wait_until_ended(seconds=1):
+        passed = time.monotonic() - started
+        if passed > LONGEST_STORM_SECONDS or (passed > STORM_SECONDS and not _missing_strikes(storm)):
+            return
+
+
+def _missing_strikes(storm: Storm) -> dict[str, int]:
+    struck = {lane.name: lane.count for lane in storm.lanes}
+    return {name: struck[name] for name, least in LEAST_STRIKES.items() if struck[name] < least}
 
 
 async def _restart_on_the_way(rig: Rig) -> None:

@@ -25,7 +25,7 @@ from tests.chaos.invariants import (
     recovery_latencies,
 )
 from tests.chaos.postgres import Outage
-from tests.chaos.trace import Run, Taken, Traces, Write
+from tests.chaos.trace import Run, Scan, Taken, Traces, Write
 
 JOB = "a1"
 #: of workers `A` (process 0.1) and `B` (process 1.2)
@@ -55,9 +55,14 @@ def good() -> History:
             writes=[Write("0.1", "beat", JOB, 1, 10.4, 10.45), Write("1.2", "finish", JOB, 2, 14.95, 15.0)],
             hits=[],
             ready={"0.1": 1.0, "1.2": 9.0},
+            scans=[_scan(9.0 + number / 2, 9.01 + number / 2, True) for number in range(20)],
         ),
         processes=LIVES,
     )
+
+
+def _scan(began_at: float, ended_at: float, silent_are_dead: bool) -> Scan:
+    return Scan("1.2", began_at, ended_at, silent_are_dead)
 
 
 def _artifact() -> dict[str, str]:
@@ -287,6 +292,26 @@ def test_recovery_is_not_measured_when_nobody_was_there_to_do_it() -> None:
     frozen = ProcessLife("1.2", died_at=100.0, freezes=[(11.0, 12.0)])
     assert recovery_latencies(replace(good(), processes={**LIVES, "1.2": frozen})) == []
     assert len(recovery_latencies(with_traces(good(), ready={}), witnessed=False)) == 1
+
+
+@pytest.mark.parametrize(
+    ("scans", "judged"),
+    [
+        # who looks when it is due, and does not find it, is late whatever the machine does
+        ([(13.0, 13.1, True), (13.7, 13.8, True), (14.7, 14.8, True)], 1),
+        # a machine too busy to look in time, or to come to the end of a look
+        ([(13.0, 13.1, True), (14.7, 14.8, True)], 0),
+        ([(13.4, 13.6, True), (13.7, 14.8, True)], 0),
+        # the grace after an outage, or after nobody looked for long
+        ([(13.7, 13.8, False)], 0),
+        ([], 0),
+    ],
+)
+def test_recovery_is_not_measured_when_nobody_could_look(scans: list[tuple[float, float, bool]], judged: int) -> None:
+    late = with_traces(_recovered_late(), scans=[_scan(*scan) for scan in scans])
+    assert len(recovery_latencies(late)) == judged
+    assert len(check_recovery(late)) == judged
+    assert len(recovery_latencies(late, witnessed=False)) == 1
 
 
 def test_percentiles_are_by_nearest_rank() -> None:

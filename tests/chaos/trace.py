@@ -8,8 +8,12 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+#: of a process that starts: its boot, its first scan, and that it is ready
+FIRST_LINES = 3
 
 
 class TraceWriter:
@@ -70,6 +74,16 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Scan:
+    """A look for stale leases that came to its end. `silent_are_dead`: no grace of an outage went on."""
+
+    process: str
+    began_at: float
+    ended_at: float
+    silent_are_dead: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Traces:
     taken: list[Taken]
     runs: list[Run]
@@ -77,11 +91,12 @@ class Traces:
     hits: list[Hit]
     #: when each process had scanned for stale leases for the first time
     ready: dict[str, float] = field(default_factory=dict)
+    scans: list[Scan] = field(default_factory=list)
 
 
 def read_traces(directory: Path) -> Traces:
     taken, writes, hits = list[Taken](), list[Write](), list[Hit]()
-    ready = dict[str, float]()
+    ready, scans = dict[str, float](), list[Scan]()
     starts, ends = dict[tuple[str, str, int], float](), dict[tuple[str, str, int], float]()
     for line in _lines(directory):
         process, at = line["process"], line["at"]
@@ -97,10 +112,21 @@ def read_traces(directory: Path) -> Traces:
                     writes.append(Write(process, line["name"], job, token, line["before"], at))
             case "ready":
                 ready[process] = at
+            case "scan":
+                scans.append(Scan(process, line["before"], at, line["silent_are_dead"]))
             case "failpoint":
                 hits.append(Hit(process, line["point"], line["action"], at))
     runs = [Run(*key, started_at, ends.get(key)) for key, started_at in starts.items()]
-    return Traces(taken, runs, writes, hits, ready)
+    return Traces(taken, runs, writes, hits, ready, scans)
+
+
+def is_ready(directory: Path, process: str) -> bool:
+    """Whether it has begun to work: it says so in one of its first lines."""
+    path = directory / f"{process}.jsonl"
+    if not path.exists():
+        return False
+    with path.open() as lines:
+        return any(json.loads(line)["kind"] == "ready" for line in islice(lines, FIRST_LINES) if line.endswith("\n"))
 
 
 def _lines(directory: Path) -> Iterator[dict[str, Any]]:

@@ -10,19 +10,22 @@ if float(os.environ.get("CHAOS_CLOCK_SHIFT_SEC", "0")):
 
 import asyncio
 import sys
-from collections.abc import Sequence
+import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from tests.chaos.failpoints import FailpointPlan, Failpoints, Leases, Tracing, traced
-from tests.chaos.stages import chaos_stages
+from tests.chaos.stages import chaos_courses
 from tests.chaos.trace import TraceWriter
-from worker.app import media_stages, open_app, open_worker
+from worker import app as composition
+from worker.app import media_courses, open_app, open_worker
+from worker.continuation.store import RunStore
 from worker.errors import ClipbossError
+from worker.jobs.recovery import ScanReport, StaleLeases
 from worker.jobs.store import JobStore
 from worker.runtime.supervisor import stop_on_signals
 from worker.settings import Settings, load_settings
-from worker.stages.base import Stage
+from worker.stages.base import Courses
 from worker.storage.base import Storage
 from worker.telemetry.logs import configure_logging
 
@@ -35,6 +38,17 @@ def store_class() -> type[JobStore]:
     return JobStore
 
 
+def leases_class(trace: TraceWriter) -> type[StaleLeases]:
+    class TracedLeases(StaleLeases):
+        async def recover(self, *, silent_are_dead: bool) -> ScanReport:
+            before = time.monotonic()
+            report = await super().recover(silent_are_dead=silent_are_dead)
+            trace.record("scan", before=before, silent_are_dead=silent_are_dead)
+            return report
+
+    return TracedLeases
+
+
 async def main() -> None:
     settings = load_settings()
     configure_logging(settings.log_format, settings.log_level)
@@ -43,14 +57,15 @@ async def main() -> None:
     trace.record("boot", pid=os.getpid())
     plan = FailpointPlan(float(os.environ.get("CHAOS_FAILPOINT_PROBABILITY", "0")), os.environ.get("CHAOS_SEED", name))
     leases = Leases()
+    composition.StaleLeases = leases_class(trace)  # type: ignore[misc]
     store = traced(store_class(), Tracing(leases, trace, Failpoints(plan, trace)))
 
-    async def stages(settings: Settings, storage: Storage, stack: AsyncExitStack) -> Sequence[Stage]:
-        return chaos_stages(await media_stages(settings, storage, stack), storage, leases, trace)
+    async def courses(settings: Settings, storage: Storage, runs: RunStore, stack: AsyncExitStack) -> Courses:
+        return chaos_courses(await media_courses(settings, storage, runs, stack), storage, leases, trace)
 
     async with (
         open_app(settings, role="worker") as app,
-        open_worker(app, make_stages=stages, make_store=store) as supervisor,
+        open_worker(app, make_courses=courses, make_store=store) as supervisor,
     ):
         trace.record("ready")
         stop_on_signals(supervisor.stop)

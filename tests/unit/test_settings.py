@@ -30,6 +30,10 @@ def test_defaults_work_with_nothing_set() -> None:
         ("WEB_PORT", "99999"),
         ("QUEUES", ","),
         ("HEARTBEAT_INTERVAL_SEC", "40"),
+        ("ASR_ENGINE", "siri"),
+        ("ASR_ENGINE", "http"),
+        ("ASR_DEVICE", "tpu"),
+        ("ASR_TIMEOUT_SEC", "0"),
         ("YTDLP_PROXY", "socks5://proxy:1080"),
         ("YTDLP_PROXY", "http://proxy"),
         ("YTDLP_PROXY", "http://proxy:port"),
@@ -41,9 +45,18 @@ def test_bad_value_names_its_setting(monkeypatch: pytest.MonkeyPatch, name: str,
         load_settings()
 
 
+def test_speech_server_needs_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASR_ENGINE", "http")
+    with pytest.raises(ConfigError, match="ASR_ENGINE=http needs ASR_URL"):
+        load_settings()
+    monkeypatch.setenv("ASR_URL", "http://speech:8000/v1")
+    assert load_settings().asr_url == "http://speech:8000/v1"
+
+
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://me:hunter2@db/x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter3")
+    monkeypatch.setenv("ASR_API_KEY", "hunter4")
     assert "hunter" not in repr(load_settings())
 
 

@@ -13,7 +13,7 @@ from worker.errors import AsrUnavailable
 
 #: between TERM and KILL
 TERM_GRACE_SECONDS = 5.0
-_LINE_LIMIT_BYTES = 1 << 20
+_LINE_LIMIT_BYTES = 16 << 20
 _STDERR_TAIL_BYTES = 2048
 
 
@@ -28,13 +28,14 @@ class Child:
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
-    async def start(cls, module: str) -> "Child":
-        """Run `python -m module`; it is told its owner's pid, see `worker.asr.orphan`."""
+    async def start(cls, module: str, *arguments: str) -> "Child":
+        """Run `python -m module arguments`; it is told its owner's pid, see `worker.asr.orphan`."""
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 module,
+                *arguments,
                 str(os.getpid()),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -74,7 +75,8 @@ class Child:
         except TimeoutError as exc:
             await self.stop()
             raise AsrUnavailable(
-                f"The speech process {self._module} said nothing for {patience_seconds:g} s and was killed."
+                f"The speech process {self._module} said nothing for {patience_seconds:g} s "
+                "(ASR_TIMEOUT_SEC) and was killed."
             ) from exc
         except ValueError as exc:  # also a line beyond the limit
             await self.stop()

@@ -19,6 +19,7 @@ from worker.db.pool import Pool, where
 from worker.errors import ConfigError, QueueMissing
 from worker.media.ffmpeg import ffmpeg_version, find_ffmpeg
 from worker.media.process import Limits, run_child
+from worker.pipeline import asr_options
 from worker.queue import PgBoss
 from worker.queue.schema import attach_schema, read_version
 from worker.settings import Settings, load_settings
@@ -83,9 +84,13 @@ async def _ffmpeg(settings: Settings) -> str:
 
 
 async def _speech(settings: Settings) -> str:
-    recognizer = open_recognizer(settings.asr_engine)
-    await recognizer.close()
-    return "off: jobs get no transcript (ASR_ENGINE=none)" if settings.asr_engine == "none" else settings.asr_engine
+    recognizer = open_recognizer(asr_options(settings))
+    if recognizer is None:
+        return "off: jobs get no transcript (ASR_ENGINE=none)"
+    try:
+        return await recognizer.engine.check()
+    finally:
+        await recognizer.close()
 
 
 def _scratch(settings: Settings) -> str:

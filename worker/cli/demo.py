@@ -76,9 +76,9 @@ def _settings(face: Face) -> Settings:
 
 
 def _has_speech_engine() -> bool:
-    from worker.asr.moonshine import MoonshineRecognizer  # noqa: PLC0415
+    from worker.asr.moonshine import MoonshineEngine  # noqa: PLC0415
 
-    return MoonshineRecognizer.is_installed()
+    return MoonshineEngine.is_installed()
 
 
 def _remove_old(artifacts: Path) -> None:

@@ -11,6 +11,7 @@ from worker.cli.ending import job_json, tell_ending
 from worker.cli.present import COLUMNS, describe, summary_row, tell_job
 from worker.cli.watch import follow, open_view
 from worker.domain.job import JobStatus
+from worker.domain.paging import PAGE_QUEUE
 from worker.errors import JobMissing
 from worker.jobs.desk import JobDesk
 
@@ -31,7 +32,8 @@ def jobs() -> None:
 @click.option("--status", type=click.Choice([status.value for status in JobStatus]), help="Only these.")
 @click.option("--queue", help="Only of this queue.")
 @click.option("--limit", type=click.IntRange(1, MOST_LISTED), default=20, show_default=True, help="At most so many.")
-async def list_jobs(face: Face, *, status: str | None, queue: str | None, limit: int) -> None:
+@click.option("--pages", is_flag=True, help="The pages of long jobs as well.")
+async def list_jobs(face: Face, *, status: str | None, queue: str | None, limit: int, pages: bool) -> None:
     """The newest jobs."""
     async with face.open_app() as app:
         found = await app.desk.listing(
@@ -39,6 +41,7 @@ async def list_jobs(face: Face, *, status: str | None, queue: str | None, limit:
             status=JobStatus(status) if status else None,
             queue=queue,
             limit=limit,
+            with_pages=pages or queue == PAGE_QUEUE,
         )
     if face.out.as_json:
         face.out.value(found)
@@ -52,15 +55,16 @@ async def list_jobs(face: Face, *, status: str | None, queue: str | None, limit:
 @command("show")
 @click.argument("job", metavar="ID")
 async def show(face: Face, *, job: str) -> None:
-    """Everything about a job: facts, artifacts, error, timeline."""
+    """Everything about a job: facts, pages, artifacts, error, timeline."""
     reference = parse_reference(job)
     async with face.open_app() as app:
         job_id = await find(app.desk, reference, app.settings.queues)
         detail, events = await app.desk.show(job_id), await app.desk.events(job_id)
+        run = await app.desk.run(job_id)
     if face.out.as_json:
-        face.out.value({**job_json(detail), "events": events})
+        face.out.value({**job_json(detail), "run": run, "events": events})
     else:
-        tell_job(face.out, detail, events)
+        tell_job(face.out, detail, events, run)
 
 
 @command("watch")

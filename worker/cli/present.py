@@ -10,7 +10,7 @@ from rich.text import Text
 
 from worker.cli.output import Output, printable
 from worker.domain.job import JobStatus
-from worker.jobs.desk import JobDetail, JobEvent, JobSummary
+from worker.jobs.desk import JobDetail, JobEvent, JobSummary, PageSummary, RunSummary
 
 STYLES = {
     JobStatus.QUEUED: "yellow",
@@ -24,7 +24,7 @@ COLUMNS = ("id", "status", "queue", "stage", "tries", "age", "what")
 
 def summary_row(job: JobSummary, *, short: bool) -> list[Text | str]:
     stage = ""
-    if job.status is JobStatus.PROCESSING:
+    if job.status is JobStatus.PROCESSING or waits_for_pages(job):
         stage = f"{job.stage or 'starting'} {job.progress:.0%}"
     return [
         str(job.id)[:8] if short else str(job.id),
@@ -37,13 +37,15 @@ def summary_row(job: JobSummary, *, short: bool) -> list[Text | str]:
     ]
 
 
-def tell_job(out: Output, job: JobDetail, events: Sequence[JobEvent]) -> None:
-    """Facts, timeline, artifacts, error."""
+def tell_job(out: Output, job: JobDetail, events: Sequence[JobEvent], run: RunSummary | None) -> None:
+    """Facts, pages, timeline, artifacts, error."""
     out.rich_line(Text.assemble(("job ", "bold"), (str(job.id), "bold"), "  ", status_text(job.status)))
     for name, fact in _facts(job):
         out.rich_line(Text.assemble((f"  {name:<10} ", "dim"), printable(fact)))
     tell_error(out, job)
     tell_result(out, job.result)
+    if run is not None:
+        tell_run(out, run)
     if events:
         out.line("timeline", "bold")
     previous = job.created_at
@@ -72,6 +74,34 @@ def tell_result(out: Output, result: Mapping[str, Any] | None) -> None:
         out.rich_line(Text.assemble(kind, printable(local_name(artifact["url"])), (f"  {size}", "dim")))
     if result.get("transcript"):
         out.rich_line(Text.assemble(("  says       ", "bold"), f"“{first_words(result['transcript'])}”"))
+
+
+def tell_run(out: Output, run: RunSummary) -> None:
+    """A tree: chains of pages, and in each what was sent."""
+    stuck = " and nobody works on the rest; its next look, once a minute, mends that" if run.is_stuck else ""
+    out.line(f"pages {run.finished_pages} of {run.pages} finished{stuck}", "bold")
+    for partition in sorted({page.partition for page in run.sent}):
+        pages = [page for page in run.sent if page.partition == partition]
+        ended = sum(page.status is JobStatus.DONE for page in pages)
+        line = Text.assemble(
+            (f"  {pages[0].kind or '':<9}", "bold"), (f" chain {partition:<3}", "dim"), f"{ended} done"
+        )
+        for page in pages:
+            if page.status is not JobStatus.DONE:
+                line.append_text(Text.assemble("   ", _page_text(page)))
+        out.rich_line(line)
+
+
+def _page_text(page: PageSummary) -> Text:
+    percent = f" {page.progress:.0%}" if page.status is JobStatus.PROCESSING else ""
+    error = f" {page.error_code}: {printable(page.error_message or '')}" if page.error_code else ""
+    return Text.assemble(
+        f"page {page.offset + 1} ", status_text(page.status), f"{percent}{error}", (f" {page.id}", "dim")
+    )
+
+
+def waits_for_pages(job: JobSummary) -> bool:
+    return job.status is JobStatus.QUEUED and job.stage == "pages"
 
 
 def status_text(status: JobStatus) -> Text:
@@ -139,6 +169,10 @@ def _facts(job: JobDetail) -> list[tuple[str, str]]:
     facts.append(("attempts", f"{tries(job)} of {job.max_attempts}"))
     if job.status is JobStatus.PROCESSING:
         facts.append(("stage", f"{job.stage or 'starting'}, {job.progress:.0%} of the job"))
+    if waits_for_pages(job):
+        facts.append(("stage", f"waits for its pages, {job.progress:.0%} of the job"))
+    if job.run_id is not None:
+        facts.append(("page of", str(job.run_id)))
     if job.cancel_requested_at and not job.status.is_final:
         facts.append(("cancel", f"requested at {_local(job.cancel_requested_at)}"))
     facts.append(("created", _local(job.created_at)))

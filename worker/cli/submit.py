@@ -10,7 +10,7 @@ from worker.cli.present import describe
 from worker.cli.spec import build_spec, is_outside, parse_metadata, read_spec
 from worker.cli.watch import follow, open_view
 from worker.domain.job import JobId
-from worker.domain.media import Mode, Quality
+from worker.domain.media import CaptionWish, Mode, Quality
 from worker.errors import ClipbossError
 from worker.settings import Settings
 
@@ -28,11 +28,14 @@ from worker.settings import Settings
 )
 @click.option("--loudness", type=float, metavar="LUFS", help="Bring the sound to this loudness, such as -16.")
 @click.option("--no-transcript", is_flag=True, help="Do not write down what is said.")
+@click.option("--transcript", type=click.Choice(["required", "best-effort"]), help="What if speech recognition fails.")
+@click.option("--captions", type=click.Choice([wish.value for wish in CaptionWish]), help="Also a file with captions.")
 @click.option("--language", metavar="CODE", help="What is spoken, such as en.")
 @click.option("--no-poster", is_flag=True, help="Do not make a poster.")
 @click.option("--poster", metavar="TIME", help="Take the poster at this time of the clip.")
 @click.option("--sprite", is_flag=True, help="Make a sheet of small pictures, for a player's time bar.")
 @click.option("--waveform", is_flag=True, help="Make a waveform.")
+@click.option("--pages", metavar="SECONDS|never", help="Split it into pages of this length, or not at all.")
 @click.option("--key-prefix", metavar="PATH", help="Put the artifacts under this prefix.")
 @click.option("--metadata", metavar="JSON", help="An object that comes back with the result.")
 @click.option("--spec", metavar="FILE", help="A whole job spec as JSON, from a file or - for stdin.")
@@ -72,13 +75,24 @@ def _spec(source: str | None, spec_file: str | None, wishes: dict[str, Any]) -> 
     no_transcript, no_poster = wishes.pop("no_transcript"), wishes.pop("no_poster")
     if no_poster and wishes["poster"] is not None:
         raise click.UsageError("--poster and --no-poster exclude each other.")
+    if no_transcript and wishes["transcript"] is not None:
+        raise click.UsageError("--transcript and --no-transcript exclude each other.")
     wishes["metadata"] = parse_metadata(wishes["metadata"])
-    wishes["transcript"] = False if no_transcript else None
+    wishes["transcript"] = False if no_transcript else wishes["transcript"]
+    wishes["pages"] = _pages(wishes["pages"])
     wishes["poster"] = False if no_poster else wishes["poster"]
     wishes["renditions"] = list(wishes["renditions"]) or None
     for flag in ("hide_lead", "sprite", "waveform"):
         wishes[flag] = wishes[flag] or None
     return build_spec(source, wishes)
+
+
+def _pages(text: str | None) -> Any:
+    """Wrong ones are told with everything else that is wrong."""
+    try:
+        return text if text is None else {"seconds": float(text)}
+    except ValueError:
+        return text
 
 
 def _warn_if_refused(face: Face, settings: Settings, spec: dict[str, Any]) -> None:

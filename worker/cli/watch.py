@@ -13,7 +13,7 @@ from rich.table import Column
 from rich.text import Text
 
 from worker.cli.output import Output, printable
-from worker.cli.present import STYLES
+from worker.cli.present import STYLES, waits_for_pages
 from worker.domain.job import JobStatus
 from worker.jobs.desk import JobDesk, JobDetail
 
@@ -58,7 +58,9 @@ async def follow(
 
 
 def _nobody_came(jobs: Mapping[UUID, JobDetail]) -> bool:
-    return all(job.status is JobStatus.QUEUED and not job.attempt_count for job in jobs.values())
+    return all(
+        job.status is JobStatus.QUEUED and not job.attempt_count and not waits_for_pages(job) for job in jobs.values()
+    )
 
 
 def stage_words(job: JobDetail) -> str:
@@ -66,6 +68,8 @@ def stage_words(job: JobDetail) -> str:
         return f"waits to be tried again ({job.error_code})"
     if job.status is JobStatus.FAILED:
         return f"failed: {job.error_code}"
+    if waits_for_pages(job):
+        return "pages"
     return (job.stage or "starting") if job.status is JobStatus.PROCESSING else job.status
 
 

@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from worker.domain.job import Attempt
-from worker.domain.outcome import AbortReason, Cancelled, Done, Failed, HandedBack, LeaseLost, Outcome
+from worker.domain.outcome import (
+    AbortReason,
+    Cancelled,
+    Done,
+    Failed,
+    HandedBack,
+    LeaseLost,
+    Outcome,
+    PageDone,
+    Snoozed,
+    Split,
+)
 from worker.errors import JobError, RetriesExhausted
 
 
@@ -43,13 +54,16 @@ class Drop:
     """Write nothing."""
 
 
-Step = Finish | Requeue | GiveUp | MarkCancelled | Release | Drop
+#: what continues a long job is told as it is
+Step = Finish | Split | Snoozed | PageDone | Requeue | GiveUp | MarkCancelled | Release | Drop
 
 
 def decide(attempt: Attempt, outcome: Outcome) -> Step:
     match outcome:
         case Done(result):
             return Finish(result)
+        case Split() | Snoozed() | PageDone():
+            return outcome
         case Failed(error) if not error.retryable:
             return GiveUp(error)
         case Failed(error) if attempt.number < attempt.max_attempts:

@@ -1,6 +1,6 @@
 """What stages tell each other about media: plain values, no I/O."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -29,6 +29,25 @@ class Quality(StrEnum):
     BEST = "best"
 
 
+class TranscriptWish(StrEnum):
+    """What becomes of a job whose speech cannot be recognised."""
+
+    NONE = "none"
+    #: it is done without a transcript, and says why
+    BEST_EFFORT = "best-effort"
+    #: it is tried again, or fails
+    REQUIRED = "required"
+
+
+class CaptionWish(StrEnum):
+    """How a clip shows its transcript."""
+
+    #: drawn into the picture
+    BURN = "burn"
+    #: a subtitle track that players can switch on
+    TRACK = "track"
+
+
 class ArtifactKind(StrEnum):
     CLIP = "clip"
     #: the clip once more, with fewer pixels
@@ -40,6 +59,12 @@ class ArtifactKind(StrEnum):
     THUMBNAILS = "thumbnails"
     WAVEFORM = "waveform"
     TRANSCRIPT = "transcript"
+    #: the transcript as captions, twice, and as plain text
+    SRT = "srt"
+    VTT = "vtt"
+    TEXT = "text"
+    #: the clip once more, with captions in its picture or on a track
+    CAPTIONED = "captioned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +166,3 @@ class Artifact:
     content_type: str
     #: of a rendition
     height: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Spoken words; times in seconds from the clip's start."""
-
-    start_seconds: float
-    end_seconds: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    engine: str
-    language: str
-    segments: tuple[Segment, ...] = field(default=())
-
-    @property
-    def text(self) -> str:
-        return " ".join(segment.text for segment in self.segments)

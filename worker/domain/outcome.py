@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from worker.domain.paging import Chain, PageRef
+from worker.domain.run import RunPlan
 from worker.errors import JobError
 
 
@@ -18,6 +20,30 @@ class AbortReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Done:
     result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The job goes on in pages; it waits for them without holding a slot."""
+
+    plan: RunPlan
+    #: in which its pages are; added to those there are
+    chains: tuple[Chain, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """Its pages are not finished; it looks again later."""
+
+    #: pages that it is the turn of and that are on their way to nobody
+    lost: tuple[PageRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageDone:
+    page: PageRef
+    #: for whoever puts the pages together
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +68,6 @@ class LeaseLost:
     """The job belongs to somebody else now; nothing may be written."""
 
 
-Outcome = Done | Failed | Cancelled | HandedBack | LeaseLost
+#: what stages may end a job with before its course is over
+Ending = Done | Split | Snoozed | PageDone
+Outcome = Ending | Failed | Cancelled | HandedBack | LeaseLost

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from worker.domain.media import Mode, Quality
+from worker.domain.media import CaptionWish, Mode, Quality, TranscriptWish
 from worker.errors import InvalidRequest
 
 #: a spec is a request, not a data store; PostgreSQL would take a thousand times more
@@ -81,6 +81,24 @@ def _parse_sprite(value: Any) -> Any:
     return value
 
 
+def _parse_transcript(value: Any) -> TranscriptWish:
+    if isinstance(value, bool):
+        return TranscriptWish.REQUIRED if value else TranscriptWish.NONE
+    if value in (TranscriptWish.BEST_EFFORT, TranscriptWish.REQUIRED):
+        return TranscriptWish(value)
+    raise PydanticCustomError("transcript", 'must be true, false, "best-effort" or "required"')
+
+
+def _parse_pages(value: Any) -> Any:
+    if value is None or value == "auto":
+        return PagesWish()
+    if value == "never":
+        return None
+    if not isinstance(value, dict | PagesWish):
+        raise PydanticCustomError("pages", 'must be "auto", "never", or an object with "seconds" and "partitions"')
+    return value
+
+
 Seconds = Annotated[float, BeforeValidator(parse_seconds)]
 Height = Annotated[int, Field(strict=True, ge=16, le=8192)]
 _STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -94,6 +112,15 @@ class Sprite(BaseModel):
     columns: Annotated[int, Field(ge=1, le=50)] = 10
     #: seconds from one picture to the next; None: chosen to fit the clip
     every: Annotated[float, Field(ge=0.1, le=3600)] | None = None
+
+
+class PagesWish(BaseModel):
+    """How a job is split. Whoever says how long a page is wants one that is longer than that to be split."""
+
+    model_config = _STRICT
+
+    seconds: Annotated[float, Field(ge=1, le=3600)] | None = None
+    partitions: Annotated[int, Field(ge=1, le=64)] | None = None
 
 
 class ClipRequest(BaseModel):
@@ -112,18 +139,21 @@ class ClipRequest(BaseModel):
     renditions: Annotated[tuple[Height, ...], BeforeValidator(_as_heights), AfterValidator(_check_heights)] = ()
     #: LUFS
     loudness: Annotated[float, Field(ge=-70, le=-5)] | None = None
-    transcript: bool = True
+    transcript: Annotated[TranscriptWish, BeforeValidator(_parse_transcript)] = TranscriptWish.REQUIRED
+    captions: Annotated[CaptionWish, Field(strict=False)] | None = None
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = None
     poster: Annotated[bool | float, BeforeValidator(_parse_poster)] = True
     sprite: Annotated[Sprite | None, BeforeValidator(_parse_sprite)] = None
     waveform: bool = False
+    #: None: the job is never split
+    pages: Annotated[PagesWish | None, BeforeValidator(_parse_pages)] = PagesWish()
     key_prefix: Annotated[str, BeforeValidator(_check_key_prefix), Field(max_length=512)] | None = None
     metadata: dict[str, Any] | None = None
 
     @property
     def fingerprint(self) -> str:
         """Same fingerprint = same artifacts wanted; stored with each of them."""
-        wanted = self.model_dump(mode="json", exclude={"metadata", "key_prefix"})
+        wanted = self.model_dump(mode="json", exclude={"metadata", "key_prefix", "pages"})
         return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
 
 
@@ -134,7 +164,7 @@ def parse_request(spec: Any) -> ClipRequest:
     size = len(json.dumps(spec, ensure_ascii=False, default=str).encode(errors="replace"))
     if size > MAX_SPEC_BYTES:
         raise InvalidRequest(f"the job's data has {size:,} bytes; at most {MAX_SPEC_BYTES:,} are accepted")
-    problems = [*_range_problems(spec), *_copy_problems(spec)]
+    problems = [*_range_problems(spec), *_copy_problems(spec), *_caption_problems(spec)]
     try:
         request = ClipRequest.model_validate(spec)
     except ValidationError as exc:
@@ -159,6 +189,12 @@ def _copy_problems(spec: dict[str, Any]) -> list[str]:
         return ["loudness: mode copy changes no sound; use mode smart"]
     if not is_copy and spec.get("hide_lead") is True:
         return ["hide_lead: only mode copy has a lead to hide"]
+    return []
+
+
+def _caption_problems(spec: dict[str, Any]) -> list[str]:
+    if spec.get("captions") is not None and spec.get("transcript") is False:
+        return ["captions: there is nothing to show without a transcript"]
     return []
 
 

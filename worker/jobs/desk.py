@@ -40,6 +40,42 @@ class JobDetail(JobSummary):
     cancel_requested_at: datetime | None
     updated_at: datetime
     processing_started_at: datetime | None
+    #: of a page: the job it is a part of
+    run_id: JobId | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageSummary:
+    """One page of a job that was split."""
+
+    id: JobId
+    kind: str | None
+    partition: int
+    offset: int
+    status: JobStatus
+    progress: float
+    attempt_count: int
+    error_code: str | None
+    error_message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """How far the pages of a job are."""
+
+    pages: int
+    finished_pages: int
+    percent: float
+    running_pages: int
+    waiting_pages: int
+    failed_pages: int
+    partitions: int
+    open_partitions: int
+    last_page_at: datetime | None
+    #: something should wait or run, but nothing does
+    is_stuck: bool
+    #: those that were sent so far
+    sent: tuple[PageSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +123,27 @@ class JobDesk:
             raise JobMissing(f"there is no job {job_id}")
         return JobDetail(**{**row, "status": JobStatus(row["status"])})
 
+    async def run(self, job_id: UUID) -> RunSummary | None:
+        """None: the job was not split."""
+        row = await self._pool.fetchrow(self._sql["get_run"], job_id)
+        if row is None:
+            return None
+        pages = await self._pool.fetch(self._sql["list_pages"], job_id)
+        return RunSummary(
+            **row, sent=tuple(PageSummary(**{**page, "status": JobStatus(page["status"])}) for page in pages)
+        )
+
     async def listing(
-        self, queues: Sequence[str], *, status: JobStatus | None = None, queue: str | None = None, limit: int = 50
+        self,
+        queues: Sequence[str],
+        *,
+        status: JobStatus | None = None,
+        queue: str | None = None,
+        limit: int = 50,
+        with_pages: bool = False,
     ) -> list[JobSummary]:
         """Newest first. `queues` are those in which jobs that only pg-boss knows are ours; `queue` narrows to one."""
-        rows = await self._pool.fetch(self._sql["list_jobs"], list(queues), status, limit, queue)
+        rows = await self._pool.fetch(self._sql["list_jobs"], list(queues), status, limit, queue, with_pages)
         return [JobSummary(**{**row, "status": JobStatus(row["status"])}) for row in rows]
 
     async def find(self, prefix: str, queues: Sequence[str]) -> list[JobId]:

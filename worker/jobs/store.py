@@ -58,8 +58,9 @@ class JobStore:
             len(rows) - len(taken),
         )
 
-    async def finish(self, lease: Lease, result: Mapping[str, Any]) -> None:
-        found = await self._pool.fetchval(
+    async def finish(self, lease: Lease, result: Mapping[str, Any], *, connection: Connection | None = None) -> None:
+        """`connection`: inside the caller's transaction."""
+        found = await (connection or self._pool).fetchval(
             self._sql["finish"],
             lease.queue,
             lease.job_id,
@@ -87,6 +88,16 @@ class JobStore:
             )
             _require(settled, lease)
             await self._close(connection, lease, JobStatus.FAILED, "failed", error=error, attempts=1)
+
+    async def put_aside(
+        self, lease: Lease, event: str, detail: Mapping[str, Any], *, wait_seconds: float, connection: Connection
+    ) -> None:
+        """Back to the queue for a while, inside the caller's transaction; no attempt is lost."""
+        waiting = await self._queue.restore(
+            lease.queue, [_fence(lease)], wait_seconds=wait_seconds, connection=connection
+        )
+        _require(lease.job_id in waiting, lease)
+        await self._close(connection, lease, JobStatus.QUEUED, event, detail=detail)
 
     async def mark_cancelled(self, lease: Lease) -> None:
         async with self._ending() as connection:
@@ -147,11 +158,13 @@ class JobStore:
         event: str,
         *,
         error: JobError | None = None,
+        detail: Mapping[str, Any] | None = None,
         attempts: int = 0,
     ) -> None:
         code = error.code if error else None
         message = storable(str(error)[:MAX_MESSAGE_CHARS]) if error else None
-        detail = {"code": code, "message": message} if error else None
+        if error is not None:
+            detail = {"code": code, "message": message}
         found = await connection.fetchval(
             self._sql["close"], lease.job_id, lease.token, status, attempts, code, message, event, detail
         )

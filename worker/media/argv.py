@@ -12,12 +12,15 @@ from worker.media.encoding import Encoding, VideoEncoder
 from worker.media.fences import SAMPLE_RATES, guards, own_file
 from worker.media.loudness import Gain, meter
 from worker.media.source import PLAIN_FORMATS
-from worker.media.timeline import TICKS_PER_SECOND, first_tick, past_last_tick, start_tick
+from worker.media.timeline import MARGIN_SECONDS, TICKS_PER_SECOND, PageTimes, first_tick, past_last_tick, start_tick
 
 #: AAC needs its previous packet to sound right, so decoding starts a little before the first wanted sample
 PREROLL_SECONDS: Final = 0.2
 #: MPEG-TS has no index: a seek lands between keyframes, and decoding must start before the next one
 PREROLL_UNINDEXED_SECONDS: Final = 12.0
+#: as recognizers want sound
+SPEECH_SAMPLE_RATE: Final = 16_000
+SPEECH: Final = {"f": "wav", "c:a": "pcm_s16le", "ac": 1, "ar": SPEECH_SAMPLE_RATE}
 #: a keyframe that is known is reached from a little before it
 PREROLL_KEYFRAME_SECONDS: Final = 1.0
 
@@ -56,6 +59,8 @@ class Recipe:
     held_seconds: float | None = None
     #: the keyframe that decoding starts from, where the container's index does not tell
     keyframe_seconds: float | None = None
+    #: of a page of a clip, that is joined with others later
+    page: PageTimes | None = None
 
 
 def exact_clip(binary: Path, source: ClipInput, wanted: ClipRange, output: Path, recipe: Recipe) -> list[str]:
@@ -64,14 +69,17 @@ def exact_clip(binary: Path, source: ClipInput, wanted: ClipRange, output: Path,
     opened = _seek(source, first, recipe.keyframe_seconds)
     streams, options = [], dict[str, Any]()
     if (video := source.probe.video) is not None:
-        picture = _exact_video(opened, video, wanted, recipe.held_seconds)
+        picture = _exact_video(opened, video, wanted, recipe)
         picture = picture.filter("scale", **dict(zip("wh", target_size(video, recipe.max_height), strict=True)))
         streams.append(for_encoder(picture, recipe.encoder))
-        options |= encoded_video(recipe.encoder, recipe.encoding, wanted.duration_seconds)
+        options |= encoded_video(recipe.encoder, recipe.encoding, _lasting_seconds(wanted, recipe.page))
+        options |= {} if recipe.page is None else _PAGE_TIME
     if (audio := source.probe.audio) is not None:
         streams.append(_sound(opened, audio, wanted, recipe))
         options |= aac(audio, recipe.encoding)
-    written = mp4(streams, output, duration_seconds=wanted.duration_seconds, **options)
+    # the filters cut to the frame, this only bounds; a page's zero lies a margin before its start
+    bound = wanted.duration_seconds if recipe.page is None else recipe.page.past_seconds + MARGIN_SECONDS
+    written = mp4(streams, output, duration_seconds=bound, **options)
     return compiled(binary, written, *_CONTAINER_TIME, *recipe.encoder.setup)
 
 
@@ -91,6 +99,15 @@ def sound_master(binary: Path, source: ClipInput, wanted: ClipRange, output: Pat
     sound = meter(_exact_audio(_seek(source, wanted.start_seconds), audio, wanted), report)
     lossless = {"f": "flac", "c:a": "flac", "sample_fmt": "s32", "compression_level": 0}
     written = ffmpeg.output(sound, f"file:{output}", **lossless, ar=sample_rate(audio), ac=_channels(audio))
+    return compiled(binary, written, *_CONTAINER_TIME)
+
+
+def speech(binary: Path, source: ClipInput, wanted: ClipRange, output: Path) -> list[str]:
+    """The range's sound for recognizers, with silence where it starts late and in gaps."""
+    audio = source.probe.audio
+    assert audio is not None, "there is sound to be understood"
+    sound = _exact_audio(_seek(source, wanted.start_seconds), audio, wanted)
+    written = ffmpeg.output(sound, f"file:{output}", **SPEECH, t=in_seconds(wanted.duration_seconds))
     return compiled(binary, written, *_CONTAINER_TIME)
 
 
@@ -117,14 +134,23 @@ def target_size(video: VideoStream, max_height: int | None) -> tuple[int, int]:
     return max(2, width - width % 2), max(2, height - height % 2)
 
 
-#: timestamps stay the source's own, counted from the container's start
-_CONTAINER_TIME: Final = ("-copyts", "-start_at_zero")
+#: timestamps stay the source's own
+_CONTAINER_TIME: Final = ("-copyts",)
 #: silence for what is missing at the start and in gaps; never stretches sound
 GAPLESS: Final = {"async": 1, "first_pts": 0}
 
 
-def _exact_video(opened: Any, video: VideoStream, wanted: ClipRange, held_seconds: float | None) -> Any:
-    first = wanted.start_seconds if held_seconds is None else held_seconds
+#: an MP4 file tells only on this clock when its first picture comes up; in milliseconds it would be rounded
+_PAGE_TIME: Final = {"movie_timescale": TICKS_PER_SECOND}
+
+
+def _lasting_seconds(wanted: ClipRange, page: PageTimes | None) -> float:
+    return wanted.duration_seconds if page is None else page.lasting_seconds
+
+
+def _exact_video(opened: Any, video: VideoStream, wanted: ClipRange, recipe: Recipe) -> Any:
+    first = wanted.start_seconds if recipe.held_seconds is None else recipe.held_seconds
+    zero = start_tick(wanted.start_seconds) if recipe.page is None else recipe.page.zero_tick
     return (
         opened[_selector("v", video.index)]
         .filter("settb", f"1/{TICKS_PER_SECOND}")
@@ -133,7 +159,7 @@ def _exact_video(opened: Any, video: VideoStream, wanted: ClipRange, held_second
             start_pts=first_tick(first, video.fps),
             end_pts=past_last_tick(wanted.end_seconds, video.fps),
         )
-        .filter("setpts", f"max(PTS-{start_tick(wanted.start_seconds)},0)")
+        .filter("setpts", f"max(PTS-{zero},0)")
     )
 
 
@@ -208,7 +234,10 @@ def from_time(seconds: float) -> dict[str, Any]:
 def _reading(source: ClipInput) -> dict[str, Any]:
     # without it a seek in a fragmented file reads every fragment before the target
     index = {"use_mfra_for": "pts"} if "mov" in source.probe.format.split(",") else {}
-    return {**guards(source.protocols, source.formats), **index}
+    # counted from the container's start; left to itself, ffmpeg counts from the first of the tracks that it needs
+    start = source.probe.start_seconds
+    zero = {"itsoffset": in_seconds(-start)} if start else {}
+    return {**guards(source.protocols, source.formats), **index, **zero}
 
 
 def mp4(streams: list[Any], output: Path, *, duration_seconds: float | None = None, **options: Any) -> Any:

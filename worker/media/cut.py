@@ -1,23 +1,22 @@
 """The room's front door: a range of a source becomes a verified clip file."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from worker.domain.media import ClipFile, ClipRange, Mode, Probe, Quality
-from worker.errors import OutputCorrupt, SourceUnsupported
+from worker.errors import SourceUnsupported
 from worker.media import argv
 from worker.media.copying import copied, copy_argv, copy_order
-from worker.media.encoding import CPU, QUALITIES, VideoEncoder, with_fallback
+from worker.media.encoding import CPU, QUALITIES, VideoEncoder
 from worker.media.expectation import expect_copy
 from worker.media.failure import failure_of
-from worker.media.keyframes import frame_shown_at, keyframe_before
 from worker.media.loudness import gain_for, read_report
-from worker.media.ordering import Order, checked_smart, clip_file, opens_late, refuse_early_end, verified
+from worker.media.ordering import Order, checked_smart, clip_file, refuse_early_end, verified
 from worker.media.process import Limits, run_child
-from worker.media.progress import ProgressThrottle
+from worker.media.progress import fractions_of
+from worker.media.reencoding import Reencoder
 from worker.media.smart.asking import child_argv, order_for
 from worker.media.smart.order import SmartResult, Unfit
 from worker.media.smart.outcome import smart_result
@@ -50,6 +49,7 @@ class Cutter:
         self._ffmpeg = ffmpeg
         self._limits = limits
         self._encoder = encoder
+        self._reencoder = Reencoder(ffmpeg, limits=limits)
 
     async def cut(
         self,
@@ -60,21 +60,27 @@ class Cutter:
         mode: Mode,
         work_path: Path,
         style: Style = AS_IT_IS,
+        may_fall_back: bool = True,
         on_progress: OnProgress | None = None,
     ) -> ClipFile:
-        """Write `work_path` and vouch for it; the caller renames it, or removes it after an error."""
+        """Write `work_path` and vouch for it; the caller renames it, or removes it after an error.
+
+        `may_fall_back`: a smart cut that would not be right becomes an exact one; else it is Unfit.
+        """
         used = effective_mode(mode, probe, label=source.label)
         span = ClipRange(wanted.start_seconds, min(wanted.end_seconds, probe.duration_seconds))
         encoder = self._encoder if used is not Mode.AUDIO else CPU
         recipe = argv.Recipe(QUALITIES[style.quality], encoder, style.max_height)
         order = Order(source, probe, span, used, work_path, recipe)
-        report = _throttled(on_progress, span.duration_seconds)
+        report = fractions_of(on_progress, span.duration_seconds)
         if used is Mode.COPY:
             clip = await self._copy(order, report, is_lead_hidden=style.is_lead_hidden)
         else:
             if style.loudness is not None and probe.audio is not None:
                 order = await self._with_mastered_sound(order, style.loudness)
-            clip = await (self._cut_smart(order, report) if used is Mode.SMART else self._cut(order, report))
+            clip = await (
+                self._cut_smart(order, report, may_fall_back) if used is Mode.SMART else self._cut(order, report)
+            )
         if order.recipe.sound is not None:
             order.recipe.sound.path.unlink()
         if report is not None:
@@ -101,11 +107,13 @@ class Cutter:
             raise failure
         return order.cooked(sound=argv.MasteredSound(path, gain_for(read_report(report), target_lufs)))
 
-    async def _cut_smart(self, order: Order, report: OnProgress | None) -> ClipFile:
+    async def _cut_smart(self, order: Order, report: OnProgress | None, may_fall_back: bool) -> ClipFile:  # noqa: FBT001 - handed on
         """Falls back to an exact cut whenever the quick one would not be provably right."""
         try:
             facts, told = await self._attempt_smart(order, report)
         except Unfit as exc:
+            if not may_fall_back:
+                raise
             clip = await self._cut(replace(order, mode=Mode.EXACT), report)
             return replace(clip, fallback=str(exc))
         return replace(clip_file(order, facts), frames_reencoded=told.frames_reencoded)
@@ -144,49 +152,9 @@ class Cutter:
         return await checked_smart(order, told, result), told
 
     async def _cut(self, order: Order, report: OnProgress | None) -> ClipFile:
-        """By re-encoding; looks closer at the source only where a first try did not show the start."""
-        facts, reason = await self._first_try(order, report)
-        if facts is None and order.probe.format == "mpegts":
-            # without an index a seek may land far behind the keyframe
-            order = order.cooked(keyframe_seconds=await _keyframe(order, order.span.start_seconds))
-            facts, reason = await self._first_try(order, report)
-        if facts is None:
-            # nothing moves at the start, as in a screen recording: open with the frame that is still on display
-            held = await frame_shown_at(order.source, order.probe, order.span.start_seconds)
-            if order.recipe.keyframe_seconds is not None and held is not None:
-                order = order.cooked(keyframe_seconds=await _keyframe(order, held))
-            order = order.cooked(held_seconds=held)
-            facts, reason = await self._attempt(order, report)
-            if opens_late(order, facts):
-                raise OutputCorrupt(f"{order.path.name} shows no picture before {facts.first_frame_seconds:.3f} s")
+        facts, reason = await self._reencoder.cut(order, report)
         await refuse_early_end(order, facts)
         return replace(clip_file(order, facts), cpu_fallback=reason)
-
-    async def _first_try(self, order: Order, report: OnProgress | None) -> tuple[ClipFacts | None, str]:
-        """None when the clip does not show what it begins with."""
-        try:
-            facts, reason = await self._attempt(order, report)
-        except OutputCorrupt:
-            if order.probe.format != "mpegts" or order.recipe.keyframe_seconds is not None:
-                raise
-            return None, ""
-        return (None if opens_late(order, facts) else facts), reason
-
-    async def _attempt(self, order: Order, report: OnProgress | None) -> tuple[ClipFacts, str]:
-        async def encode(encoder: VideoEncoder) -> ClipFacts:
-            limits = encoder.limits(self._limits)
-            command = self._command(order.cooked(encoder=encoder))
-            result = await run_child(command, limits=limits, on_progress=report)
-            # the source knows best why it could not be read
-            if failure := order.source.failure() or encoder.failure(result, limits):
-                raise failure
-            return await verified(order, order.expected, result)
-
-        return await with_fallback(order.recipe.encoder, encode)
-
-    def _command(self, order: Order) -> list[str]:
-        build = argv.audio_clip if order.mode is Mode.AUDIO else argv.exact_clip
-        return build(self._ffmpeg, order.input, order.span, order.path, order.recipe)
 
 
 def effective_mode(mode: Mode, probe: Probe, *, label: str) -> Mode:
@@ -194,20 +162,3 @@ def effective_mode(mode: Mode, probe: Probe, *, label: str) -> Mode:
     if mode is Mode.AUDIO and probe.audio is None:
         raise SourceUnsupported(f"{label} has no sound: use mode exact")
     return Mode.AUDIO if probe.video is None and mode is not Mode.COPY else mode
-
-
-async def _keyframe(order: Order, seconds: float) -> float:
-    return await keyframe_before(order.source, order.probe, seconds)
-
-
-def _throttled(on_progress: OnProgress | None, total_seconds: float) -> Callable[[float], None] | None:
-    if on_progress is None:
-        return None
-    throttle = ProgressThrottle()
-
-    def report(seconds: float) -> None:
-        fraction = min(1.0, seconds / total_seconds)
-        if throttle.admits(fraction, now=time.monotonic()):
-            on_progress(fraction)
-
-    return report

@@ -3,6 +3,7 @@
 from typing import Final
 
 from worker.domain.media import ClipFile, ClipRange, Probe
+from worker.media.timeline import PageTimes
 from worker.media.verify import ClipFacts, ExpectedClip
 
 #: less than two AAC frames; nobody sees or hears it
@@ -30,6 +31,17 @@ def expect_exact(probe: Probe, wanted: ClipRange, *, has_video: bool, is_copied:
         frames_before_seconds=duration,
         # what is missing at the start is filled with silence
         sound_by_seconds=None if is_copied else TOLERANCE_SECONDS,
+    )
+
+
+def expect_page(page: PageTimes) -> ExpectedClip:
+    """Pictures of nobody else's; how many there must be, and how long they last, only the source tells."""
+    return ExpectedClip(
+        has_video=True,
+        has_audio=False,
+        shortest_seconds=0.0,
+        longest_seconds=page.lasting_seconds + TOLERANCE_SECONDS,
+        frames_before_seconds=page.past_seconds,
     )
 
 

@@ -1,7 +1,6 @@
 """What is made beside a clip, and of it: smaller versions, pictures, the sound as others need it, its loudness."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from worker.media.extras_argv import Extras, Rendition, make_extras
 from worker.media.keyframes import picture_of
 from worker.media.loudness import read_report
 from worker.media.process import Limits, run_child
-from worker.media.progress import ProgressThrottle
+from worker.media.progress import fractions_of
 from worker.media.verify import verify_clip
 
 JPEG_END: Final = b"\xff\xd9"
@@ -57,7 +56,9 @@ class ExtrasMaker:
         async def run(encoder: VideoEncoder) -> Made:
             command = make_extras(self._ffmpeg, clip, extras, encoding=QUALITIES[quality], encoder=encoder)
             limits = encoder.limits(self._limits)
-            result = await run_child(command, limits=limits, on_progress=_fractions(on_progress, clip))
+            result = await run_child(
+                command, limits=limits, on_progress=fractions_of(on_progress, clip.duration_seconds)
+            )
             if failure := encoder.failure(result, limits):
                 raise failure
             return await _verified(clip, extras)
@@ -107,16 +108,3 @@ def verify_jpeg(path: Path, *, size: tuple[int, int] | None = None) -> None:
 def _verify_wav(path: Path) -> None:
     if not path.is_file() or path.stat().st_size <= WAV_HEADER_BYTES:
         raise OutputCorrupt(f"{path.name} holds no sound though the clip does")
-
-
-def _fractions(on_progress: Callable[[float], None] | None, clip: ClipFile) -> Callable[[float], None] | None:
-    if on_progress is None:
-        return None
-    throttle = ProgressThrottle()
-
-    def report(seconds: float) -> None:
-        fraction = min(1.0, seconds / max(clip.duration_seconds, 0.001))
-        if throttle.admits(fraction, now=time.monotonic()):
-            on_progress(fraction)
-
-    return report

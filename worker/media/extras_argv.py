@@ -9,6 +9,7 @@ import ffmpeg
 from worker.domain.media import ClipFile, Mode
 from worker.media.argv import (
     GAPLESS,
+    SPEECH,
     compiled,
     encoded_video,
     for_encoder,
@@ -25,7 +26,6 @@ POSTER_WIDTH: Final = 1280
 POSTER_SECONDS: Final = 0.2
 #: a frame's time is rounded on its way through command lines
 BEFORE_SECONDS: Final = 0.0005
-SPEECH_SAMPLE_RATE: Final = 16_000
 JPEG: Final = {"f": "image2", "c:v": "mjpeg", "frames:v": 1, "update": 1}
 
 
@@ -130,5 +130,5 @@ def _sprite(whole: Any, clip: ClipFile, wanted: SpriteSheet) -> Any:
 
 def _speech(whole: Any, clip: ClipFile, path: Path) -> Any:
     """Silence is kept where the clip's sound starts late, so that speech times are clip times."""
-    wav = {"f": "wav", "c:a": "pcm_s16le", "ac": 1, "ar": SPEECH_SAMPLE_RATE, "t": in_seconds(clip.duration_seconds)}
-    return ffmpeg.output(whole["a:0"].filter("aresample", **GAPLESS), f"file:{path}", **wav)
+    sound = whole["a:0"].filter("aresample", **GAPLESS)
+    return ffmpeg.output(sound, f"file:{path}", **SPEECH, t=in_seconds(clip.duration_seconds))

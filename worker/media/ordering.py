@@ -7,7 +7,7 @@ from typing import Any, Final
 from worker.domain.media import ClipFile, ClipRange, Mode, Probe
 from worker.errors import OutputCorrupt
 from worker.media import argv
-from worker.media.expectation import expect_exact, first_frame_by, picture_lasts
+from worker.media.expectation import expect_exact, expect_page, first_frame_by, picture_lasts
 from worker.media.failure import complaint_of, shown
 from worker.media.keyframes import frame_shown_at
 from worker.media.process import ChildResult
@@ -37,6 +37,8 @@ class Order:
 
     @property
     def expected(self) -> ExpectedClip:
+        if self.recipe.page is not None:
+            return expect_page(self.recipe.page)
         has_video, is_copied = self.mode is not Mode.AUDIO, self.mode is Mode.SMART
         return expect_exact(self.probe, self.span, has_video=has_video, is_copied=is_copied)
 
@@ -91,16 +93,20 @@ async def refuse_early_end(order: Order, facts: ClipFacts) -> None:
 
 
 def clip_file(order: Order, facts: ClipFacts) -> ClipFile:
+    return clip_of(facts, order.path, mode=order.mode, span=order.span)
+
+
+def clip_of(facts: ClipFacts, path: Path, *, mode: Mode, span: ClipRange) -> ClipFile:
     return ClipFile(
-        path=order.path,
-        mode=order.mode,
+        path=path,
+        mode=mode,
         duration_seconds=facts.duration_seconds,
-        start_seconds=order.span.start_seconds,
-        end_seconds=order.span.end_seconds,
+        start_seconds=span.start_seconds,
+        end_seconds=span.end_seconds,
         has_video=facts.has_video,
         has_audio=facts.has_audio,
         frames=facts.frames,
-        frames_reencoded=facts.frames if order.mode is Mode.EXACT else 0,
+        frames_reencoded=facts.frames if mode is Mode.EXACT else 0,
         width=facts.width,
         height=facts.height,
         keyframe_gap_seconds=facts.keyframe_gap_seconds,

@@ -68,12 +68,14 @@ async def run_child(
     limits: Limits,
     on_progress: Callable[[float], None] | None = None,
     environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
 ) -> ChildResult:
     """Run to the end, or to a limit. Cancelled or not, the child and its group are gone when this returns.
 
-    `on_progress` gets the seconds that ffmpeg's `-progress pipe:1` reports. `environment` replaces the worker's own.
+    `on_progress` gets the seconds that ffmpeg's `-progress pipe:1` reports. `environment` replaces the worker's own;
+    `directory` is where relative names are looked for.
     """
-    child = await start_child(argv, limits=limits, environment=environment)
+    child = await start_child(argv, limits=limits, environment=environment, directory=directory)
     return await finish_child(child, limits=limits, on_progress=on_progress)
 
 
@@ -82,6 +84,7 @@ async def start_child(
     *,
     limits: Limits,
     environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
     takes_order: bool = False,
 ) -> asyncio.subprocess.Process:
     """Whoever calls this must call `finish_child`; with `takes_order` it waits for that to tell it what to do."""
@@ -93,6 +96,7 @@ async def start_child(
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
             env=environment,
+            cwd=directory,
             preexec_fn=_before_exec(limits),
         )
     except OSError as exc:

@@ -1,5 +1,7 @@
 """What ffmpeg says about itself on `-progress`, and how often anybody should hear of it."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,3 +49,19 @@ class ProgressThrottle:
                 return False
         self._shown, self._shown_at = fraction, now
         return True
+
+
+def fractions_of(
+    on_progress: Callable[[float], None] | None, duration_seconds: float
+) -> Callable[[float], None] | None:
+    """Takes positions, and tells how much that is of the whole, not too often."""
+    if on_progress is None:
+        return None
+    throttle = ProgressThrottle()
+
+    def report(seconds: float) -> None:
+        fraction = min(1.0, seconds / max(duration_seconds, 0.001))
+        if throttle.admits(fraction, now=time.monotonic()):
+            on_progress(fraction)
+
+    return report

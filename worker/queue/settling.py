@@ -76,19 +76,28 @@ class Settling(Core):
         rows = await self._on(connection).fetch(self._sql["touch"], queue, *columns(fences_of(claims)))
         return {row["id"] for row in rows}
 
-    async def restore(self, queue: str, claims: Sequence[Claim], *, connection: Connection | None = None) -> set[UUID]:
-        """Put claimed jobs back as if they had not been fetched; no attempt is used up."""
+    async def restore(
+        self,
+        queue: str,
+        claims: Sequence[Claim],
+        *,
+        wait_seconds: float = 0.0,
+        connection: Connection | None = None,
+    ) -> set[UUID]:
+        """Put claimed jobs back as if they had not been fetched, due after `wait_seconds`; no attempt is used up."""
         fences = fences_of(claims)
-        waiting = await self._restore(connection, queue, fences, "created")
+        waiting = await self._restore(connection, queue, fences, "created", wait_seconds)
         # Under short and stately, a job that was sent meanwhile may have taken the place.
         displaced = [fence for fence in fences if fence.id not in waiting]
-        return waiting | (await self._restore(connection, queue, displaced, "retry") if displaced else set())
+        if not displaced:
+            return waiting
+        return waiting | await self._restore(connection, queue, displaced, "retry", wait_seconds)
 
     async def _restore(
-        self, connection: Connection | None, queue: str, fences: Sequence[Fence], state: str
+        self, connection: Connection | None, queue: str, fences: Sequence[Fence], state: str, wait_seconds: float
     ) -> set[UUID]:
         async def run(some: Sequence[Fence]) -> list[UUID]:
-            call = (self._sql["restore"], queue, *columns(some), state, self.channel)
+            call = (self._sql["restore"], queue, *columns(some), state, self.channel, wait_seconds)
             return [row["id"] for row in await fetch_apart(self._pool, connection, *call)]
 
         return set(await each_that_fits(run, fences))

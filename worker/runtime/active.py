@@ -24,6 +24,7 @@ class ActiveJob:
     #: how long after that the lease holds, with a margin for stopping in time
     holds_seconds: float
     acquired_at: float = field(init=False)
+    #: set once it runs: a task that is cancelled before that would never run, not even to give the job back
     task: asyncio.Task[None] | None = None
     stop_reason: StopReason | None = None
     #: 0 … 1 over all stages
@@ -49,10 +50,11 @@ class ActiveJob:
         return time.monotonic() >= self.deadline
 
     def stop(self, reason: StopReason) -> None:
-        """Interrupt the work; the first reason counts."""
-        if self.stop_reason is None and not self.is_recording and self.task is not None:
+        """Interrupt the work, or do not let it begin; the first reason counts."""
+        if self.stop_reason is None and not self.is_recording:
             self.stop_reason = reason
-            self.task.cancel()
+            if self.task is not None:
+                self.task.cancel()
 
     def stop_if_expired(self) -> bool:
         """Self-fencing: work on a lease that we could not renew in time ends before it can start elsewhere."""
@@ -61,6 +63,13 @@ class ActiveJob:
         log.error("lease_expired", job_id=str(self.lease.job_id))
         self.stop(HandedBack(AbortReason.CUT_OFF))
         return True
+
+    async def go_on(self) -> None:
+        """Ends whoever was told to stop, or must be told now. A cancellation may have got lost on its way: what is
+        awaited may come to its end in the same moment, or end with an error of its own instead."""
+        if self.stop_if_expired() or self.stop_reason is not None:
+            await asyncio.sleep(0)  # it arrives here, if it is still under way
+            raise asyncio.CancelledError
 
 
 class ActiveJobs:
@@ -80,6 +89,9 @@ class ActiveJobs:
         return self._jobs.get(job_id)
 
     def add(self, job: ActiveJob) -> None:
+        if (older := self._jobs.get(job.attempt.job_id)) is not None:
+            # It was taken from us and came back: from here on nobody would fence the attempt before.
+            older.stop(LeaseLost())
         self._jobs[job.attempt.job_id] = job
         self._emptied.clear()
 

@@ -36,6 +36,7 @@ class Dispatcher:
         self._queues = list(queues)
         self._worker_id = worker_id
         self._slots = asyncio.Semaphore(max_concurrency)
+        self._running: set[asyncio.Task[None]] = set()
         self._holds_seconds = lease_holds_seconds
         self._metrics = metrics
         self.on_slot_free: Callable[[], None] = lambda: None
@@ -83,11 +84,14 @@ class Dispatcher:
         self._active.add(job)
         self._metrics.concurrent_jobs.inc()
         log.info("job_acquired", job_id=str(attempt.job_id), queue=attempt.queue, attempt=attempt.number)
-        job.task = asyncio.create_task(self._run(job), name=f"job-{attempt.job_id}")
+        task = asyncio.create_task(self._run(job), name=f"job-{attempt.job_id}")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
         if attempt.job_id in cancelled:
             job.stop(Cancelled())
 
     async def _run(self, job: ActiveJob) -> None:
+        job.task = asyncio.current_task()
         try:
             await self._execute(job)
         except Exception:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import assert_never
@@ -10,8 +9,9 @@ from typing import assert_never
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from worker.continuation.store import RunStore
 from worker.domain.decide import Drop, Finish, GiveUp, MarkCancelled, Release, Requeue, Step, decide
-from worker.domain.outcome import Done, Failed, LeaseLost, Outcome
+from worker.domain.outcome import Done, Ending, Failed, LeaseLost, Outcome, PageDone, Snoozed, Split
 from worker.errors import JobError, JobTimeout
 from worker.errors import LeaseLost as LeaseLostError
 from worker.jobs.store import JobStore
@@ -19,9 +19,10 @@ from worker.runtime.active import ActiveJob
 from worker.runtime.classify import classify
 from worker.runtime.persist import persist
 from worker.runtime.scratch import Scratch
+from worker.runtime.side_by_side import side_by_side
 from worker.runtime.solitude import Solitude
 from worker.runtime.with_stage import StageReport, with_stage
-from worker.stages.base import Stage, Work
+from worker.stages.base import Courses, Stage, Work
 from worker.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -32,10 +33,18 @@ TIME_LIMIT_MARGIN_SECONDS = 2.0
 
 class Executor:
     def __init__(
-        self, stages: Sequence[Stage], *, store: JobStore, scratch: Scratch, solitude: Solitude, metrics: Metrics
+        self,
+        courses: Courses,
+        *,
+        store: JobStore,
+        runs: RunStore,
+        scratch: Scratch,
+        solitude: Solitude,
+        metrics: Metrics,
     ) -> None:
-        self._stages = stages
+        self._courses = courses
         self._store = store
+        self._runs = runs
         self._scratch = scratch
         self._solitude = solitude
         self._metrics = metrics
@@ -44,7 +53,7 @@ class Executor:
         """Never raises for a reason that lies in the job."""
         started = time.monotonic()
         with bound_contextvars(job_id=str(job.attempt.job_id), attempt=job.attempt.number):
-            outcome = await self._attempt(job)
+            outcome = job.stop_reason or await self._attempt(job)
             job.is_recording = True
             step = decide(job.attempt, outcome)
             recorded = step if await self._record(job, step) else Drop()
@@ -54,9 +63,9 @@ class Executor:
         limit = asyncio.timeout_at(_time_limit(job))
         try:
             async with limit:
-                return Done(await self._run_stages(job))
+                return await self._run_stages(job)
         except LeaseLostError:
-            return LeaseLost()
+            return job.stop_reason or LeaseLost()
         except asyncio.CancelledError:
             if job.stop_reason is None:
                 raise
@@ -64,11 +73,13 @@ class Executor:
                 task.uncancel()  # what follows is the orderly end, not part of what was cancelled
             return job.stop_reason
         except Exception as exc:  # noqa: BLE001 - whatever went wrong becomes the attempt's outcome
+            if job.stop_reason is not None:
+                return job.stop_reason  # what breaks while a job is being stopped is not its fault
             if limit.expired():
                 return Failed(JobTimeout(f"the job took longer than its limit of {job.attempt.expire_seconds} s"))
             return Failed(classify(exc))
 
-    async def _run_stages(self, job: ActiveJob) -> dict[str, object]:
+    async def _run_stages(self, job: ActiveJob) -> Ending:
         report = StageReport(job, self._store)
         async with (
             self._solitude.seat(alone=job.attempt.is_suspect),
@@ -79,10 +90,15 @@ class Executor:
                 await report.event("isolated", {"crashes": job.attempt.crash_count})
             reserve = partial(self._scratch.reserve, scratch)
             work = Work(job.attempt.job_id, job.attempt.spec, scratch, report, resources, reserve)
-            for stage in self._stages:
-                async with with_stage(job, stage.name, report=report, metrics=self._metrics):
-                    await stage.run(work)
-        return {**work.result, "timings_ms": dict(job.timings_ms)}
+            for stages in self._courses.of(job.attempt.queue):
+                await side_by_side([partial(self._run_stage, job, stage, work, report) for stage in stages])
+                if work.ending is not None:
+                    return work.ending
+        return Done({**work.result, "timings_ms": dict(job.timings_ms)})
+
+    async def _run_stage(self, job: ActiveJob, stage: Stage, work: Work, report: StageReport) -> None:
+        async with with_stage(job, stage.name, report=report, metrics=self._metrics):
+            await stage.run(work)
 
     async def _record(self, job: ActiveJob, step: Step) -> bool:
         """An error here is not an error of the job: the write is repeated until the lease is over."""
@@ -98,6 +114,12 @@ class Executor:
         match step:
             case Finish(result):
                 await self._store.finish(job.lease, result)
+            case Split():
+                await self._runs.begin(job.lease, step)
+            case Snoozed():
+                await self._runs.snooze(job.lease, step)
+            case PageDone():
+                await self._runs.finish_page(job.lease, step)
             case Requeue(error):
                 await self._store.requeue(job.lease, error)
             case GiveUp(error):
@@ -128,8 +150,12 @@ def _time_limit(job: ActiveJob) -> float:
 
 def _words(step: Step) -> tuple[str, JobError | None]:
     match step:
-        case Finish():
+        case Finish() | PageDone():
             return "done", None
+        case Split():
+            return "split", None
+        case Snoozed():
+            return "snoozed", None
         case Requeue(error):
             return "retried", error
         case GiveUp(error):

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import structlog
@@ -20,6 +21,9 @@ from worker.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
+#: of the task that asks: stages may run side by side
+_current_stage: ContextVar[StageName] = ContextVar("current_stage", default=StageName.RESOLVE)
+
 
 class StageReport:
     """What stages see of the outside."""
@@ -27,25 +31,24 @@ class StageReport:
     def __init__(self, job: ActiveJob, store: JobStore) -> None:
         self._job = job
         self._store = store
-        self.stage = StageName.RESOLVE
 
     async def event(self, kind: str, data: Mapping[str, Any] | None = None) -> None:
-        detail = {"stage": self.stage, **(data or {})}
-        await persist(self._job, lambda: self._store.note(self._job.lease, kind, detail, stage=self.stage))
+        stage = _current_stage.get()
+        detail = {"stage": stage, **(data or {})}
+        await persist(self._job, lambda: self._store.note(self._job.lease, kind, detail, stage=stage))
 
     def progress(self, fraction: float) -> None:
-        self._job.progress = max(self._job.progress, overall(self.stage, fraction))
+        self._job.progress = max(self._job.progress, overall(_current_stage.get(), fraction))
 
 
 @asynccontextmanager
 async def with_stage(job: ActiveJob, name: StageName, *, report: StageReport, metrics: Metrics) -> AsyncIterator[None]:
     """Run the body as a stage. Leaves with a JobError, LeaseLost, or the cancellation that stopped it."""
-    report.stage = name
+    _current_stage.set(name)
     with bound_contextvars(stage=str(name)):
         await report.event("stage:started")
-        if job.stop_if_expired():
-            # Frozen or starved behind that write: the next look at leases may come after the work has begun.
-            await asyncio.sleep(0)
+        # Frozen or starved behind that write: the next look at leases may come after the work has begun.
+        await job.go_on()
         report.progress(0.0)
         started = time.monotonic()
         try:

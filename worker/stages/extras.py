@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from worker.domain.media import ArtifactKind, ClipFile
+from worker.domain.media import ArtifactKind, ClipFile, TranscriptWish
+from worker.domain.paging import PageKind
 from worker.media.extras import ExtrasMaker
 from worker.media.extras_argv import Extras, Poster, Rendition, SpriteSheet
 from worker.media.peaks import write_waveform
@@ -29,7 +30,12 @@ class ExtrasStep:
         """`is_stored`: the clip is an earlier attempt's, so these may be too. `after`: where progress goes on."""
         await _tell_skipped(work)
         work.extras = wanted_files(work)
-        missing = [file for file in work.extras if not (is_stored and await self._is_fetched(work, file))]
+        missing = [
+            # joined from pages, it is there already
+            file
+            for file in work.extras
+            if not file.path.exists() and not (is_stored and await self._is_fetched(work, file))
+        ]
         extras = self._extras(work, missing, is_stored=is_stored)
         made = await self._maker.make(
             work.clip,
@@ -50,7 +56,9 @@ class ExtrasStep:
     def _extras(self, work: Work, missing: list[OutputFile], *, is_stored: bool) -> Extras:
         clip, request = work.clip, work.resolved.request
         by_kind = {file.kind: file.path for file in missing}
-        is_heard = self._has_recognizer and request.transcript and not is_stored
+        wants_speech = request.transcript is not TranscriptWish.NONE and not is_stored
+        # pages have listened already
+        is_heard = self._has_recognizer and wants_speech and not (work.run and work.run.has(PageKind.SPEECH))
         needs_speech = clip.has_audio and (is_heard or ArtifactKind.WAVEFORM in by_kind)
         poster, sprite = by_kind.get(ArtifactKind.POSTER), by_kind.get(ArtifactKind.SPRITE)
         return Extras(
@@ -76,6 +84,10 @@ def wanted_files(work: Work) -> list[OutputFile]:
     if clip.has_audio and request.waveform:
         files.append(_file(work, ArtifactKind.WAVEFORM, "waveform.json"))
     return files
+
+
+def rendition_path(work: Work, height: int) -> Path:
+    return _path(work, rendition_name(height))
 
 
 async def _tell_skipped(work: Work) -> None:

@@ -4,8 +4,8 @@ from dataclasses import asdict
 from typing import Any
 
 from worker.domain.job import StageName
-from worker.domain.media import Artifact
-from worker.errors import StorageUploadFailed
+from worker.domain.media import Artifact, ArtifactKind
+from worker.errors import JobError, StorageUploadFailed
 from worker.stages.base import Work
 from worker.storage.base import Storage
 
@@ -37,11 +37,21 @@ class Finalize:
             "width": clip.width,
             "height": clip.height,
             "loudness": asdict(clip.loudness) if clip.loudness else None,
-            "artifacts": [_told(artifact) for artifact in work.artifacts.values()],
+            "artifacts": [_told(artifact) for artifact in sorted(work.artifacts.values(), key=_place)],
             "transcript": work.transcript.text if work.transcript else None,
+            "transcript_error": _reason(work.transcript_error),
             "language": work.transcript.language if work.transcript else None,
             "metadata": work.resolved.request.metadata,
         }
+
+
+def _place(artifact: Artifact) -> tuple[int, int]:
+    """The clip first, the largest rendition before the others: the same order whatever was stored first."""
+    return list(ArtifactKind).index(artifact.kind), -(artifact.height or 0)
+
+
+def _reason(error: JobError | None) -> dict[str, str] | None:
+    return {"code": error.code, "message": str(error)} if error else None
 
 
 def _told(artifact: Artifact) -> dict[str, Any]:

@@ -14,6 +14,8 @@ CONTENT_TYPES = {
     ".jpg": "image/jpeg",
     ".json": "application/json",
     ".vtt": "text/vtt",
+    ".srt": "application/x-subrip",
+    ".txt": "text/plain; charset=utf-8",
 }
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from worker.domain.media import ClipRange, Mode, Probe
+from worker.domain.media import CaptionWish, ClipRange, Mode, Probe
 from worker.domain.request import ClipRequest
 from worker.errors import SourceTooLarge
 
@@ -55,6 +55,9 @@ def bytes_needed(
     sound = AUDIO_BYTES_PER_SECOND * seconds if probe.audio is not None else 0.0
     clip = sound + (_picture_bytes(request, probe, seconds, source_bytes) if has_video else 0.0)
     total = clip + SMALL_FILES_BYTES
+    if has_video and probe.audio is not None and request.captions is not None:
+        is_burnt = request.captions is CaptionWish.BURN
+        total += sound + _encoded_bytes(probe, request.max_height) * seconds if is_burnt else clip
     if has_video:
         total += sum(sound + _encoded_bytes(probe, height) * seconds for height in request.renditions)
     if probe.audio is not None:
@@ -64,7 +67,7 @@ def bytes_needed(
             total += MASTER_BYTES_PER_SECOND * seconds + clip
     if bounds.file_bytes is None:
         return round(total)
-    files = 2 + len(request.renditions) + (2 if request.loudness is not None else 0)
+    files = 2 + len(request.renditions) + (request.captions is not None) + (2 if request.loudness is not None else 0)
     return round(min(total, files * bounds.file_bytes))
 
 

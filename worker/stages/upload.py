@@ -27,9 +27,9 @@ class Upload:
 
 async def fetch_artifact(storage: Storage, work: Work, file: OutputFile) -> StoredObject | None:
     """Bring back what an earlier attempt of the same request stored, if it is there and intact."""
-    key = artifact_key(work.resolved.request, work.job_id, file.name)
+    key = artifact_key(work.resolved.request, work.owner_id, file.name)
     stored = await storage.head(key)
-    if stored is None or stored.metadata.get(FINGERPRINT) != work.resolved.request.fingerprint:
+    if stored is None or stored.metadata.get(FINGERPRINT) != _fingerprint(work, file):
         return None
     try:
         await storage.get(key, file.path)
@@ -45,8 +45,8 @@ async def store_artifact(
     storage: Storage, work: Work, file: OutputFile, *, extra: dict[str, str] | None = None
 ) -> None:
     """Put a file under its key and note it as the job's artifact; what an earlier attempt stored is kept."""
-    key = artifact_key(work.resolved.request, work.job_id, file.name)
-    fingerprint = work.resolved.request.fingerprint
+    key = artifact_key(work.resolved.request, work.owner_id, file.name)
+    fingerprint = _fingerprint(work, file)
     content_type = CONTENT_TYPES[file.path.suffix]
     stored = await storage.head(key)
     if stored is None or stored.metadata.get(FINGERPRINT) != fingerprint or key in work.damaged:
@@ -64,3 +64,7 @@ async def store_artifact(
         content_type=content_type,
         height=file.height,
     )
+
+
+def _fingerprint(work: Work, file: OutputFile) -> str:
+    return work.resolved.request.fingerprint + file.variant

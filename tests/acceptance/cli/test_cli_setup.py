@@ -36,10 +36,12 @@ async def test_doctor_tells_everything_that_is_wrong_at_once(call_without_databa
         DATABASE_URL="postgresql://nobody@127.0.0.1:1/none",
         STORAGE_URL="ftp://nowhere",
         FFMPEG="no-such-ffmpeg",
-        ASR_ENGINE="ear",
+        ASR_ENGINE="faster-whisper",
+        ASR_MODEL="/proc/none",
         SCRATCH_DIR="/proc/none",
     )
     marks = [line.split()[:2] for line in found.out.splitlines()]
     wrong = [["✗", name] for name in ("ffmpeg", "speech", "scratch", "storage", "database")]
     assert found.code == 1
     assert marks == [["✓", "python"], ["✓", "settings"], *wrong, ["5", "to"]]
+    assert "ASR_MODEL=/proc/none is not a directory" in found.out

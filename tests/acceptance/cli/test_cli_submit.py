@@ -56,6 +56,24 @@ async def test_bad_request_is_refused_with_all_its_problems_before_it_is_sent(ca
     assert await room.desk.listing(["clip"]) == []
 
 
+async def test_what_is_wished_of_speech_is_sent(call: CommandLine, room: Room) -> None:
+    wishes = ["--captions", "burn", "--transcript", "best-effort", "--language", "en"]
+    sent = await call("submit", "https://example.com/a.mp4", *wishes)
+    assert sent.code == 0, sent.err
+    spec = await room.pool.fetchval("SELECT data FROM pgboss.job WHERE id = $1::text::uuid", sent.out.strip())
+    assert spec == {
+        "source": "https://example.com/a.mp4",
+        "captions": "burn",
+        "transcript": "best-effort",
+        "language": "en",
+    }
+    both = await call("submit", "https://example.com/a.mp4", "--no-transcript", "--transcript", "required")
+    mute = await call("submit", "https://example.com/a.mp4", "--no-transcript", "--captions", "track")
+    assert [both.code, mute.code] == [2, 2]
+    assert "exclude each other" in both.err
+    assert "captions: there is nothing to show" in mute.err
+
+
 async def test_unknown_queue_is_told(call: CommandLine) -> None:
     refused = await call("submit", "https://example.com/a.mp4", "--queue", "nowhere", "--json")
     assert (refused.code, refused.value["error"]["code"]) == (1, "QUEUE_MISSING")

@@ -1,28 +1,36 @@
 """The real engine, and the human recordings that lie in its wheel."""
 
-import importlib.util
 import wave
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
-from worker.asr.moonshine import MoonshineRecognizer
+from bench.asr.corpus import read_sound, recordings_folder, write_wav
+from worker.asr import AsrOptions, Recognizer, open_recognizer
+from worker.media.sample import SPEECH_FILES
+
+
+def moonshine(*, timeout_seconds: float = 30) -> Recognizer:
+    recognizer = open_recognizer(AsrOptions("moonshine", timeout_seconds=timeout_seconds))
+    assert recognizer is not None
+    return recognizer
 
 
 @pytest.fixture
-async def recognizer() -> AsyncIterator[MoonshineRecognizer]:
-    recognizer = MoonshineRecognizer(patience_seconds=30)
+async def recognizer() -> AsyncIterator[Recognizer]:
+    recognizer = moonshine()
     yield recognizer
     await recognizer.close()
 
 
 @pytest.fixture(scope="session")
-def recordings() -> Path:
-    spec = importlib.util.find_spec("moonshine_voice")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent / "assets"
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As the worker extracts them: 16 kHz, mono."""
+    folder = tmp_path_factory.mktemp("recordings")
+    for name in SPEECH_FILES:
+        write_wav(folder / name, read_sound(recordings_folder() / name))
+    return folder
 
 
 @pytest.fixture

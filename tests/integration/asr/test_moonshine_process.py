@@ -12,16 +12,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from worker.asr.moonshine import MoonshineRecognizer
+from tests.integration.asr.conftest import moonshine
+from worker.asr import Recognizer
 from worker.errors import AsrUnavailable
 
 OWNER = """
 import asyncio, sys
 from pathlib import Path
-from worker.asr.moonshine import MoonshineRecognizer
+from worker.asr import AsrOptions, open_recognizer
 
 async def main():
-    recognizer = MoonshineRecognizer()
+    recognizer = open_recognizer(AsrOptions())
     await recognizer.transcribe(Path(sys.argv[1]), language=None)
     print(recognizer.pid, flush=True)
     await recognizer.transcribe(Path(sys.argv[2]), language=None)
@@ -48,7 +49,7 @@ def engines_of_this_process() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if "worker.asr.moonshine_child" in child.cmdline()]
 
 
-async def start_long_request(recognizer: MoonshineRecognizer, wav: Path) -> tuple[asyncio.Task[object], int]:
+async def start_long_request(recognizer: Recognizer, wav: Path) -> tuple[asyncio.Task[object], int]:
     """A request the engine is busy with, and the engine's pid."""
     request: asyncio.Task[object] = asyncio.create_task(recognizer.transcribe(wav, language=None))
     await until(lambda: recognizer.pid is not None, within_seconds=5)
@@ -61,7 +62,7 @@ async def start_long_request(recognizer: MoonshineRecognizer, wav: Path) -> tupl
 
 
 async def test_killed_engine_is_unavailable_and_the_next_request_works(
-    recognizer: MoonshineRecognizer, long_reading: Path, recordings: Path
+    recognizer: Recognizer, long_reading: Path, recordings: Path
 ) -> None:
     request, pid = await start_long_request(recognizer, long_reading)
     os.kill(pid, signal.SIGKILL)
@@ -73,7 +74,7 @@ async def test_killed_engine_is_unavailable_and_the_next_request_works(
 
 
 async def test_engine_that_died_between_requests_is_replaced_unnoticed(
-    recognizer: MoonshineRecognizer, recordings: Path
+    recognizer: Recognizer, recordings: Path
 ) -> None:
     await recognizer.transcribe(recordings / "beckett.wav", language=None)
     pid = recognizer.pid
@@ -84,7 +85,7 @@ async def test_engine_that_died_between_requests_is_replaced_unnoticed(
     assert (await recognizer.transcribe(recordings / "beckett.wav", language=None)).segments
 
 
-async def test_cancel_kills_the_engine_at_once(recognizer: MoonshineRecognizer, long_reading: Path) -> None:
+async def test_cancel_kills_the_engine_at_once(recognizer: Recognizer, long_reading: Path) -> None:
     request, pid = await start_long_request(recognizer, long_reading)
     request.cancel()
 
@@ -95,7 +96,7 @@ async def test_cancel_kills_the_engine_at_once(recognizer: MoonshineRecognizer, 
 
 
 async def test_cancel_of_a_waiting_request_leaves_the_running_one_alone(
-    recognizer: MoonshineRecognizer, recordings: Path
+    recognizer: Recognizer, recordings: Path
 ) -> None:
     running = asyncio.create_task(recognizer.transcribe(recordings / "beckett.wav", language=None))
     await until(lambda: recognizer.pid is not None, within_seconds=5)
@@ -111,7 +112,7 @@ async def test_cancel_of_a_waiting_request_leaves_the_running_one_alone(
 
 
 async def test_engine_that_says_nothing_is_killed_when_patience_ends(recordings: Path) -> None:
-    recognizer = MoonshineRecognizer(patience_seconds=0.05)
+    recognizer = moonshine(timeout_seconds=0.05)
 
     with pytest.raises(AsrUnavailable, match=r"said nothing for 0\.05 s"):
         await recognizer.transcribe(recordings / "beckett.wav", language=None)
@@ -120,9 +121,7 @@ async def test_engine_that_says_nothing_is_killed_when_patience_ends(recordings:
     await recognizer.close()
 
 
-async def test_frozen_engine_is_killed_even_when_cancelled_twice(
-    recognizer: MoonshineRecognizer, recordings: Path
-) -> None:
+async def test_frozen_engine_is_killed_even_when_cancelled_twice(recognizer: Recognizer, recordings: Path) -> None:
     await recognizer.transcribe(recordings / "beckett.wav", language=None)
     pid = recognizer.pid
     assert pid is not None
@@ -140,7 +139,7 @@ async def test_frozen_engine_is_killed_even_when_cancelled_twice(
 
 
 async def test_close_ends_the_running_request_and_leaves_no_process(
-    recognizer: MoonshineRecognizer, long_reading: Path, recordings: Path
+    recognizer: Recognizer, long_reading: Path, recordings: Path
 ) -> None:
     request, pid = await start_long_request(recognizer, long_reading)
     waiting = asyncio.create_task(recognizer.transcribe(recordings / "beckett.wav", language=None))

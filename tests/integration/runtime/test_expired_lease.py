@@ -11,13 +11,14 @@ import pytest
 
 from tests.conftest import LEASE_SECONDS, Room
 from tests.jobs import event_kinds, one_attempt
+from worker.continuation.store import RunStore
 from worker.domain.job import Lease, StageName, WorkerId
 from worker.jobs.store import JobStore
 from worker.runtime.active import ActiveJob
 from worker.runtime.executor import Executor
 from worker.runtime.scratch import Scratch
 from worker.runtime.solitude import Solitude
-from worker.stages.base import Work
+from worker.stages.base import Courses, Work
 from worker.telemetry.metrics import Metrics
 
 
@@ -50,7 +51,12 @@ async def test_stage_does_not_begin_on_a_lease_that_is_over(
     store = FrozenBehindANote(room.pool, room.queue, lease_seconds=LEASE_SECONDS)
     stage = Stage()
     executor = Executor(
-        [stage], store=store, scratch=Scratch(tmp_path, min_free_bytes=0), solitude=Solitude(), metrics=Metrics()
+        Courses([[stage]]),
+        store=store,
+        runs=RunStore(room.pool, room.queue, store),
+        scratch=Scratch(tmp_path, min_free_bytes=0),
+        solitude=Solitude(),
+        metrics=Metrics(),
     )
     job = ActiveJob(attempt, time.monotonic(), holds_seconds)
     job.task = asyncio.create_task(executor.run(job))

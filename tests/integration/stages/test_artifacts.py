@@ -1,85 +1,16 @@
 """Artifacts of earlier attempts: intact ones are used, damaged ones made again, a zombie's are never the result."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from worker.domain.job import JobId
+from tests.integration.stages.attempts import Attempts
 from worker.domain.media import ArtifactKind
 from worker.errors import DiskFull, RangeOutsideSource, StorageUploadFailed
-from worker.media.apart import Prober
-from worker.media.cut import Cutter
-from worker.media.extras import ExtrasMaker
-from worker.media.ffmpeg import find_ffmpeg
-from worker.media.process import Limits
 from worker.media.sample import make_sample
-from worker.sources.catalog import SourceCatalog
-from worker.sources.file import FileSource
-from worker.stages.base import Work
-from worker.stages.clip import Clip
-from worker.stages.extras import ExtrasStep
-from worker.stages.finalize import Finalize
-from worker.stages.resolve import Resolve
-from worker.stages.upload import Upload
-from worker.storage.local import LocalStorage
-
-
-class Timeline:
-    def __init__(self) -> None:
-        self.kinds: list[str] = []
-        self.data: list[dict[str, Any]] = []
-
-    async def event(self, kind: str, data: Mapping[str, Any] | None = None) -> None:
-        self.kinds.append(kind)
-        self.data.append(dict(data or {}))
-
-    def progress(self, fraction: float) -> None:
-        """Nobody looks."""
-
-
-class Attempts:
-    """Runs attempts of one job, each in a scratch directory of its own, up to and including `until`."""
-
-    def __init__(self, media: Path, root: Path, stack: AsyncExitStack) -> None:
-        self.storage = LocalStorage(root / "store")
-        self.timeline = Timeline()
-        self._job_id = JobId(uuid4())
-        self._media = media
-        self._root = root
-        self._stack = stack
-        ffmpeg, limits = find_ffmpeg(None), Limits(wall_seconds=30, stall_seconds=15)
-        extras = ExtrasStep(ExtrasMaker(ffmpeg, limits=limits), self.storage, has_recognizer=False)
-        prober = Prober()
-        stack.push_async_exit(prober)
-        self.stages = {
-            "resolve": Resolve(SourceCatalog([FileSource([media.parent])]), prober),
-            "clip": Clip(Cutter(ffmpeg, limits=limits), extras, self.storage),
-            "upload": Upload(self.storage),
-            "finalize": Finalize(self.storage),
-        }
-
-    @property
-    def stored(self) -> Path:
-        return self.artifact("clip.mp4")
-
-    def artifact(self, name: str) -> Path:
-        return self._root / "store" / str(self._job_id) / name
-
-    async def begin(self, *names: str, **wishes: Any) -> Work:
-        scratch = self._root / uuid4().hex
-        scratch.mkdir()
-        spec = {"source": self._media.as_uri(), "start": 0.5, "end": 1.5, "transcript": False, **wishes}
-        work = Work(self._job_id, spec, scratch, self.timeline, self._stack)
-        await self.go_on(work, *names)
-        return work
-
-    async def go_on(self, work: Work, *names: str) -> None:
-        for name in names:
-            await self.stages[name].run(work)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worker.asr.spans import Span
 from worker.asr.wav import BadWavError, open_wav
 
 
@@ -17,13 +16,15 @@ def write_wav(path: Path, samples: list[int], *, rate: int = 16000, channels: in
     return path
 
 
-def test_levels_cover_the_file_and_samples_come_from_the_asked_frames(tmp_path: Path) -> None:
+def test_levels_cover_the_file_and_samples_come_from_the_asked_times(tmp_path: Path) -> None:
     path = write_wav(tmp_path / "a.wav", [0] * 320 + [16384] * 320 + [0] * 320)
 
     with open_wav(path) as wav:
         assert wav.levels().tolist() == pytest.approx([-120.0, -6.02, -120.0], abs=0.01)
-        assert wav.samples(Span(1, 2)).tolist() == [0.5] * 320
-        assert wav.seconds(3) == pytest.approx(0.06)
+        assert wav.samples(0.02, 0.04).tolist() == [0.5] * 320
+        assert wav.samples(0.05, 9).tolist() == [0.0] * 160
+        assert wav.duration_seconds == pytest.approx(0.06)
+        assert [len(block) for block in wav.blocks(500)] == [500, 460]
 
 
 def test_file_longer_than_one_read_gives_the_same_levels(tmp_path: Path) -> None:

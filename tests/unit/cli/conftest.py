@@ -35,6 +35,7 @@ def make_job() -> Callable[..., JobDetail]:
             "cancel_requested_at": None,
             "updated_at": MOMENT,
             "processing_started_at": None,
+            "run_id": None,
         }
         return JobDetail(**known | facts)
 

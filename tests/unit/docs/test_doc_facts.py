@@ -81,6 +81,8 @@ def test_timeline_table_names_every_kind_of_event() -> None:
     written |= set(re.findall(r"job_events \([^)]*\) VALUES \([^,]+, '([^']+)'\)", text))
     written |= set(re.findall(r"SELECT [^;]*?, '([a-z:]+)' FROM (?:leased|finished|released)", text))
     written |= set(re.findall(r'report\.event\(\s*"([a-z:-]+)"', text))
+    written |= set(re.findall(r'put_aside\(\s*lease, "([a-z:-]+)"', text))
+    written |= set(re.findall(r"SELECT \$1, '([a-z:]+)'", text))
     written |= {f"aborted:{reason}" for reason in AbortReason}
     written |= {status for status in JobStatus if status.is_final}
     assert documented == written

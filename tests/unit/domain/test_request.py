@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.domain.media import Mode, Quality
+from worker.domain.media import CaptionWish, Mode, Quality, TranscriptWish
 from worker.domain.request import Sprite, parse_request, parse_seconds
 from worker.errors import InvalidRequest
 
@@ -16,7 +16,8 @@ def test_defaults() -> None:
     assert (request.start, request.end, request.mode) == (None, None, Mode.SMART)
     assert (request.quality, request.renditions, request.loudness) == (Quality.GOOD, (), None)
     assert (request.sprite, request.waveform, request.hide_lead) == (None, False, False)
-    assert (request.transcript, request.poster, request.max_height, request.metadata) == (True, True, None, None)
+    assert (request.transcript, request.captions) == (TranscriptWish.REQUIRED, None)
+    assert (request.poster, request.max_height, request.metadata) == (True, None, None)
 
 
 @pytest.mark.parametrize(
@@ -155,3 +156,30 @@ def test_no_spec_ever_raises_anything_else(spec: object) -> None:
 def test_clock_and_seconds_agree(hours: int, minutes: int, ms: int) -> None:
     clock = f"{hours}:{minutes:02}:{ms // 1000:02}.{ms % 1000:03}"
     assert parse_seconds(clock) == pytest.approx(hours * 3600 + minutes * 60 + ms / 1000)
+
+
+@pytest.mark.parametrize(
+    ("told", "wish"),
+    [
+        (True, TranscriptWish.REQUIRED),
+        (False, TranscriptWish.NONE),
+        ("required", TranscriptWish.REQUIRED),
+        ("best-effort", TranscriptWish.BEST_EFFORT),
+    ],
+)
+def test_transcript_is_wanted_in_three_ways(told: object, wish: TranscriptWish) -> None:
+    assert parse_request({"source": "s", "transcript": told}).transcript is wish
+
+
+@pytest.mark.parametrize("told", ["none", "yes", 1, None, []])
+def test_other_ways_to_want_a_transcript_are_told_the_right_ones(told: object) -> None:
+    with pytest.raises(InvalidRequest, match='must be true, false, "best-effort" or "required"'):
+        parse_request({"source": "s", "transcript": told})
+
+
+def test_captions_need_a_transcript() -> None:
+    assert parse_request({"source": "s", "captions": "burn"}).captions is CaptionWish.BURN
+    with pytest.raises(InvalidRequest, match="captions: there is nothing to show without a transcript"):
+        parse_request({"source": "s", "captions": "track", "transcript": False})
+    with pytest.raises(InvalidRequest, match="captions: "):
+        parse_request({"source": "s", "captions": "loud"})

@@ -39,7 +39,7 @@ def value(command: list[str], option: str) -> str:
 
 def test_exact_clip_is_cut_by_filters_on_the_containers_timeline():
     assert exact(source()) == [
-        *HEAD, "-copyts", "-start_at_zero",
+        *HEAD, "-copyts",
         "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-noaccurate_seek",
         "-protocol_whitelist", "http,tcp", "-recv_buffer_size", "65536", "-ss", "9.800000", "-use_mfra_for", "pts",
         "-i", "http://127.0.0.1:9/x",
@@ -63,7 +63,7 @@ def test_exact_clip_is_cut_by_filters_on_the_containers_timeline():
 
 def test_audio_clip_takes_no_picture():
     assert argv.audio_clip(FFMPEG, source(), ClipRange(0.0, 4.0), OUT, recipe()) == [
-        *HEAD, "-copyts", "-start_at_zero",
+        *HEAD, "-copyts",
         "-format_whitelist", FORMATS, "-max_pixels", "36000000", "-noaccurate_seek",
         "-protocol_whitelist", "http,tcp", "-recv_buffer_size", "65536", "-use_mfra_for", "pts",
         "-i", "http://127.0.0.1:9/x",

@@ -1,5 +1,6 @@
 """Writes that must get through: as long as the lease holds, and no longer."""
 
+import asyncio
 import time
 from uuid import uuid4
 
@@ -50,3 +51,24 @@ async def test_what_waiting_cannot_cure_is_raised_at_once(error: Exception) -> N
     with pytest.raises(type(error)):
         await persist(job(30), write)
     assert write.calls == 1
+
+
+async def test_stop_is_not_taken_for_a_database_that_is_away() -> None:
+    """A driver that cannot clean up after a cancellation raises an error of its own instead, one that could be cured
+    by waiting; a repetition would go through, and the job go on."""
+    calls = 0
+
+    async def write() -> None:
+        nonlocal calls
+        calls += 1
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            raise asyncpg.QueryCanceledError("canceling statement due to user request") from None
+
+    writing = asyncio.create_task(persist(job(60), write))
+    await asyncio.sleep(0.05)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(writing, 5)
+    assert calls == 1

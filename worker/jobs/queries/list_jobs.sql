@@ -1,7 +1,7 @@
--- Jobs, newest first, with those that only pg-boss knows yet; $1 = our queues, $2 = status (null = any), $3 = how many, $4 = only this queue (null = any); returns summaries.
+-- Jobs, newest first, with those that only pg-boss knows yet; $1 = our queues, $2 = status (null = any), $3 = how many, $4 = only this queue (null = any), $5 = pages of long jobs as well?; returns summaries.
 (SELECT id, queue, spec, status, attempt_count, max_attempts, stage, progress, error_code, error_message, created_at, finished_at
  FROM worker.jobs
- WHERE ($2::text IS NULL OR status = $2) AND ($4::text IS NULL OR queue = $4)
+ WHERE ($2::text IS NULL OR status = $2) AND ($4::text IS NULL OR queue = $4) AND ($5 OR run_id IS NULL)
  ORDER BY created_at DESC, id
  LIMIT $3)
 UNION ALL

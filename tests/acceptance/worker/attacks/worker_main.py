@@ -9,7 +9,7 @@ import socket
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from worker.app import open_app, open_worker
-from worker.pipeline import media_stages
+from worker.pipeline import media_courses
 from worker.runtime.supervisor import stop_on_signals
 from worker.settings import load_settings
 from worker.telemetry.logs import configure_logging
@@ -43,8 +43,8 @@ class LyingResolver(AbstractResolver):
 async def main() -> None:
     settings = load_settings()
     configure_logging(settings.log_format, settings.log_level)
-    stages = functools.partial(media_stages, resolver=LyingResolver(json.loads(os.environ["ATTACK_NAMES"])))
-    async with open_app(settings, role="worker") as app, open_worker(app, make_stages=stages) as supervisor:
+    courses = functools.partial(media_courses, resolver=LyingResolver(json.loads(os.environ["ATTACK_NAMES"])))
+    async with open_app(settings, role="worker") as app, open_worker(app, make_courses=courses) as supervisor:
         stop_on_signals(supervisor.stop)
         await supervisor.run()
 
