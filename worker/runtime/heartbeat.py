@@ -86,6 +86,7 @@ def _stop(jobs: Sequence[ActiveJob], answer: BeatAnswer) -> None:
     for job in jobs:
         if job.lease.job_id in answer.cancelled:
             job.stop(Cancelled())
-        elif job.lease.job_id in answer.lost:
+        elif job.lease.job_id in answer.lost and not job.is_recording:
+            # One that ended while the beat was under way is not lost; were it, the fence would tell.
             log.warning("lease_lost", job_id=str(job.lease.job_id))
             job.stop(LeaseLost())
