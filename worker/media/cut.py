@@ -10,7 +10,7 @@ from worker.errors import SourceUnsupported
 from worker.media import argv
 from worker.media.copying import copied, copy_argv, copy_order
 from worker.media.encoding import CPU, QUALITIES, VideoEncoder
-from worker.media.expectation import expect_copy
+from worker.media.expectation import TOLERANCE_SECONDS, expect_copy
 from worker.media.failure import failure_of
 from worker.media.loudness import gain_for, read_report
 from worker.media.ordering import Order, checked_smart, clip_file, refuse_early_end, verified
@@ -21,6 +21,7 @@ from worker.media.smart.asking import child_argv, order_for
 from worker.media.smart.order import SmartResult, Unfit
 from worker.media.smart.outcome import smart_result
 from worker.media.source import ReadableSource
+from worker.media.speech import refuse_lost_sound
 from worker.media.verify import ClipFacts
 
 #: gets the fraction of the work that is done, 0 to 1
@@ -153,6 +154,10 @@ class Cutter:
 
     async def _cut(self, order: Order, report: OnProgress | None) -> ClipFile:
         facts, reason = await self._reencoder.cut(order, report)
+        if order.mode is Mode.AUDIO:
+            ends = order.span.start_seconds + facts.duration_seconds
+            if ends < order.span.end_seconds - TOLERANCE_SECONDS:
+                await refuse_lost_sound(order.source, order.probe, ClipRange(ends, order.span.end_seconds))
         await refuse_early_end(order, facts)
         return replace(clip_file(order, facts), cpu_fallback=reason)
 

@@ -40,7 +40,9 @@ class Order:
         if self.recipe.page is not None:
             return expect_page(self.recipe.page)
         has_video, is_copied = self.mode is not Mode.AUDIO, self.mode is Mode.SMART
-        return expect_exact(self.probe, self.span, has_video=has_video, is_copied=is_copied)
+        expected = expect_exact(self.probe, self.span, has_video=has_video, is_copied=is_copied)
+        # sound that ends before the pictures do is judged by the source
+        return replace(expected, shortest_seconds=0.0) if self.mode is Mode.AUDIO else expected
 
     def beside(self, name: str) -> Path:
         return self.path.with_name(f"{self.path.stem}-{name}")

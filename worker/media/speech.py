@@ -37,11 +37,12 @@ class SpeechCutter:
         if have < wanted:
             missing_from = span.start_seconds + have / argv.SPEECH_SAMPLE_RATE
             if missing_from < span.end_seconds - TOLERANCE_SECONDS:
-                await _refuse_lost_sound(source, probe, ClipRange(missing_from, span.end_seconds))
+                await refuse_lost_sound(source, probe, ClipRange(missing_from, span.end_seconds))
             await asyncio.to_thread(_lengthen, path, wanted - have)
 
 
-async def _refuse_lost_sound(source: ReadableSource, probe: Probe, missing: ClipRange) -> None:
+async def refuse_lost_sound(source: ReadableSource, probe: Probe, missing: ClipRange) -> None:
+    """Sound may end before pictures do; only the source tells whether there is more of it."""
     (end,) = await look_around(source, probe, [start_tick(missing.end_seconds)], of_sound=True)
     last = end.before_seconds
     if last is not None and last > missing.start_seconds + TOLERANCE_SECONDS:

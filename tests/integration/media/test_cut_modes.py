@@ -47,6 +47,22 @@ async def test_sound_of_a_silent_source_is_refused(cutter, sample, remux, work_p
         await cut(cutter, source, work_path, Mode.AUDIO)
 
 
+async def test_sound_that_ends_before_the_pictures_is_cut_as_far_as_it_goes(cutter, sample, remux, work_path):
+    source = remux(sample(), "short.mp4", "-filter_complex", "[0:a]atrim=end=2.2[a]", "-map", "0:v", "-map", "[a]",
+                   "-c:v", "copy")  # fmt: skip
+    clip = await cut(cutter, source, work_path, Mode.AUDIO)
+    assert clip.duration_seconds == pytest.approx(0.7, abs=0.03)
+
+
+async def test_sound_that_breaks_off_is_refused(cutter, sample, remux, work_path):
+    source = remux(sample(), "sound.mkv", "-c", "copy")
+    probed = await probe(source)
+    content = source.path.read_bytes()
+    source.path.write_bytes(content[: len(content) // 3])
+    with pytest.raises(OutputCorrupt, match=r"ends at|broke off"):
+        await cutter.cut(source, probed, ClipRange(1.0, 5.0), mode=Mode.AUDIO, work_path=work_path)
+
+
 async def test_smart_says_how_much_was_reencoded(cutter, sample, work_path):
     clip = await cut(cutter, sample(), work_path, Mode.SMART)
     assert shown(clip.path).numbers == list(range(45, 90))

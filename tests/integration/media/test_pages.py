@@ -123,7 +123,9 @@ def cut_pages(ffmpeg_path, tmp_path):
                     quality=Quality.GOOD,
                 )
 
-        return await asyncio.gather(*(one(*each) for each in enumerate(slices)))
+        async with asyncio.TaskGroup() as tasks:
+            made = [tasks.create_task(one(*each)) for each in enumerate(slices)]
+        return [each.result() for each in made]
 
     return cut
 
@@ -187,10 +189,8 @@ async def test_joined_pages_are_the_clip_that_is_cut_in_one_piece(
     probed = await probe(source)
     offset = probed.video.start_seconds if given.container == "ts" else 0.0
     span = ClipRange(given.start + offset, min(given.end + offset, probed.duration_seconds))
-    whole, parts = await asyncio.gather(
-        cutter.cut(source, probed, span, mode=Mode.EXACT, work_path=work_path),
-        split(source, probed, span, [border + offset for border in borders]),
-    )
+    whole = await cutter.cut(source, probed, span, mode=Mode.EXACT, work_path=work_path)
+    parts = await split(source, probed, span, [border + offset for border in borders])
     joined = parts.clip
 
     check_times(work_path, joined.path)

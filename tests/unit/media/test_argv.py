@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from worker.domain.media import AudioStream, ClipRange, Probe, VideoStream
 from worker.media import argv
 from worker.media.encoding import CPU, ENCODERS, Encoding
 from worker.media.loudness import Gain
+from worker.media.timeline import page_times
 
 FFMPEG = Path("/bin/ffmpeg")
 OUT = Path("/media/out.mp4")
@@ -136,3 +138,34 @@ def test_frames_are_carried_to_the_device_that_encodes_them():
 )
 def test_size_is_upright_even_and_never_larger(size, rotation, max_height, expected):
     assert argv.target_size(VideoStream("h264", *size, 25.0, rotation), max_height) == expected
+
+
+def test_page_is_timed_from_a_zero_of_its_own():
+    page = page_times(ClipRange(4.0, 40.0), ClipRange(10.0, 12.5), 25.0)
+    command = exact(source(audio=None), page=page)
+    filters = value(command, "-filter_complex")
+    assert "trim=end_pts=1499880:start_pts=1199880[" in filters
+    assert "setpts=max(PTS-1199880\\,0)" in filters
+    assert value(command, "-bsf:v") == "setts=pts=PTS:dts=DTS:duration='min(DURATION,3600120-PTS)'"
+    assert (value(command, "-t"), value(command, "-movie_timescale")) == ("2.501000", "120000")
+
+
+def test_first_page_is_timed_as_the_clip_is():
+    page = page_times(ClipRange(10.0, 40.0), ClipRange(10.0, 12.5), 25.0)
+    filters, whole = (value(exact(source(), page=each), "-filter_complex") for each in (page, None))
+    assert filters == whole
+
+
+def test_times_count_from_the_containers_start_whichever_tracks_are_needed():
+    given = source(audio=None, form="mpegts")
+    given = replace(given, probe=replace(given.probe, start_seconds=1.4))
+    assert value(exact(given), "-itsoffset") == "-1.400000"
+    assert "-itsoffset" not in exact(source())
+
+
+def test_speech_is_what_recognizers_want():
+    command = argv.speech(FFMPEG, source(), ClipRange(10.0, 12.5), Path("/media/s.wav"))
+    assert command[command.index("-f") :] == [
+        "-f", "wav", "-ac", "1", "-ar", "16000", "-c:a", "pcm_s16le", "-t", "2.500000", "file:/media/s.wav", "-y",
+    ]  # fmt: skip
+    assert "aresample=async=1:first_pts=0" in value(command, "-filter_complex")
