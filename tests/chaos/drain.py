@@ -11,7 +11,7 @@ SWEEP_SECONDS = 60.0
 
 
 async def drain_and_check(rig: Rig, storm: Storm, *, seconds: float) -> Evidence:
-    """`seconds`: how long the jobs that are left may take; those that take longer are found lost by the check."""
+    """`seconds`: for how long none of the jobs that are left may end; those that do not are found lost by the check."""
     await storm.end()
     for proxy in rig.proxies:
         proxy.mode = Mode.PASS
@@ -19,7 +19,7 @@ async def drain_and_check(rig: Rig, storm: Storm, *, seconds: float) -> Evidence
         if worker.launch.wrapper or "CHAOS_FAILPOINT_PROBABILITY" in worker.launch.env:
             # comes back without its trouble
             rig.fleet.terminate(worker)
-    await rig.wait_until_ended(seconds=seconds)
+    await rig.wait_while_jobs_end(patience_seconds=seconds)
     await rig.fleet.stop(seconds=STOP_SECONDS)
     assert rig.postgres.port is not None
     # What the killed left on disk is swept by the next worker that starts.

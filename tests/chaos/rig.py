@@ -150,6 +150,18 @@ class Rig:
             await asyncio.sleep(0.25)
         return False
 
+    async def wait_while_jobs_end(self, *, patience_seconds: float) -> bool:
+        """Whether every job came to its end, before none did for so long."""
+        ended, patient_until = -1, time.monotonic() + patience_seconds
+        while time.monotonic() < patient_until:
+            counts = await self.counts()
+            if counts and not counts["queued"] and not counts["processing"]:
+                return True
+            if (now_ended := counts["done"] + counts["failed"] + counts["cancelled"]) > ended:
+                ended, patient_until = now_ended, time.monotonic() + patience_seconds
+            await asyncio.sleep(0.25)
+        return False
+
     def remember(self, deed: str, job_id: object) -> None:
         self.node_deeds.setdefault(deed, set()).add(str(job_id))
 

@@ -44,7 +44,7 @@ async def test_nothing_is_lost_or_doubled_among_2000_jobs_under_kills_freezes_an
         await _until_ended_or_struck_enough(rig, storm)
         await restart
         # On a slow machine some jobs are left; without faults they are done sooner or later.
-        evidence = await drain_and_check(rig, storm, seconds=300)
+        evidence = await drain_and_check(rig, storm, seconds=60)
         _require_none(rig, evidence)
         assert len(rig.postgres.outages) == 1
         assert _missing_strikes(storm) == {}
