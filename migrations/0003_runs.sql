@@ -4,6 +4,7 @@ CREATE TABLE worker.runs (
     id uuid PRIMARY KEY,                         -- = the job that was split
     plan jsonb NOT NULL,                         -- where pages meet, and what is known of the source
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    revived_at timestamptz,                      -- whoever asked a page to stop before that asked for the job's sake
     cleaned_at timestamptz                       -- what the pages stored was removed
 );
 
@@ -67,13 +68,17 @@ BEGIN
 END
 $$;
 
--- Send a page, once: the same page always comes with the same id. It is as urgent as its job. Returns null if it was sent.
+-- Send a page, once: the same page always comes with the same id. It is as urgent as its job. Returns null if it was sent
+-- before, even if pg-boss has forgotten it since.
 CREATE FUNCTION worker.send_page(run_id uuid, page_job_id uuid, message jsonb) RETURNS uuid
 LANGUAGE plpgsql SET search_path TO pg_catalog, pg_temp AS $$
 DECLARE
     urgency int;
     sent uuid;
 BEGIN
+    IF EXISTS (SELECT FROM worker.jobs j WHERE j.id = page_job_id) THEN
+        RETURN NULL;
+    END IF;
     SELECT delivery.priority INTO urgency
     FROM worker.jobs j JOIN {queue}.job delivery ON delivery.name = j.queue AND delivery.id = j.id WHERE j.id = send_page.run_id;
     sent := worker.submit('clip.page', message, jsonb_build_object('id', page_job_id, 'priority', coalesce(urgency, 0)));
@@ -83,7 +88,9 @@ END
 $$;
 
 -- Pages follow their job, and a job hears at once of a page that ended badly: whoever ended it, and in whatever way.
--- Rows are locked job first, pages after it; from a page to its job nobody waits.
+-- Rows are locked job first, pages after it; from a page to its job nobody waits, and for its pages a job does not wait
+-- either: a statement may end many jobs at once, and a beat holds many pages. A page that was passed over is not its
+-- turn any more when it is delivered, and if it is at work, its next beat tells it that its job is over.
 CREATE FUNCTION worker.follow_run() RETURNS trigger
 LANGUAGE plpgsql SET search_path TO pg_catalog, pg_temp AS $$
 BEGIN
@@ -93,9 +100,13 @@ BEGIN
         END IF;
     ELSIF NEW.status IN ('failed', 'cancelled') THEN
         PERFORM worker.cancel(page.id) FROM (
-            SELECT j.id FROM worker.jobs j WHERE j.run_id = NEW.id AND j.status IN ('queued', 'processing') ORDER BY j.id) AS page;
+            SELECT delivery.id FROM {queue}.job delivery
+            WHERE delivery.name = 'clip.page' AND delivery.id = ANY (ARRAY(
+                SELECT j.id FROM worker.jobs j WHERE j.run_id = NEW.id AND j.status IN ('queued', 'processing')))
+            FOR UPDATE SKIP LOCKED) AS page;
     ELSE
         -- revived: it goes on behind the pages that are finished
+        UPDATE worker.runs SET revived_at = clock_timestamp() WHERE id = NEW.id;
         PERFORM worker.retry(page.id) FROM (
             SELECT j.id FROM worker.jobs j
             JOIN worker.partition_progress p ON p.run_id = j.run_id AND p.partition_id = (j.spec ->> 'partition')::int

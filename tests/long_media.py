@@ -30,10 +30,12 @@ class Decoded:
     times: list[float]
     numbers: list[int | None]
     samples: NDArray[np.float32]
+    #: when the first sample is heard
+    sound_at: float
 
 
 def decode(path: Path) -> Decoded:
-    times, numbers, samples = list[float](), list[int | None](), list[NDArray[np.float32]]()
+    times, numbers, samples, sound_at = list[float](), list[int | None](), list[NDArray[np.float32]](), 0.0
     with av.open(str(path)) as container:
         for stream in container.streams.video + container.streams.audio:
             stream.codec_context.options = {"err_detect": "explode"}
@@ -43,8 +45,10 @@ def decode(path: Path) -> Decoded:
                 times.append(round(frame.time, 6))
                 numbers.append(read_frame_number(frame.to_ndarray(format="gray")))
             elif isinstance(frame, av.AudioFrame):
+                sound_at = sound_at if samples else float(frame.time or 0)
                 samples.append(frame.to_ndarray())
-    return Decoded(times, numbers, np.concatenate(samples, axis=1) if samples else np.zeros((1, 0), np.float32))
+    heard = np.concatenate(samples, axis=1) if samples else np.zeros((1, 0), np.float32)
+    return Decoded(times, numbers, heard, sound_at)
 
 
 class Gate:

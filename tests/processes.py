@@ -117,8 +117,15 @@ async def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 def working_children(process: psutil.Process) -> list[psutil.Process]:
     """Without the prober that waits for the next source."""
-    found = process.children(recursive=True)
-    return [child for child in found if child.is_running() and "worker.media.probe_child" not in child.cmdline()]
+    return [child for child in process.children(recursive=True) if _is_at_work(child)]
+
+
+def _is_at_work(child: psutil.Process) -> bool:
+    try:
+        return child.is_running() and "worker.media.probe_child" not in child.cmdline()
+    except psutil.Error:
+        # it has just ended
+        return False
 
 
 async def all_gone(processes: list[psutil.Process], *, seconds: float) -> bool:

@@ -101,7 +101,9 @@ class PagedClip:
         path: Path,
         on_progress: Callable[[float], None],
     ) -> ClipFile:
-        pictures = await self._pictures(work, newest(pages, PageKind.PICTURES, height=height).values(), height)
+        assert work.run is not None, "it is its pages that are joined"
+        found = _complete(work.run, newest(pages, PageKind.PICTURES, height=height))
+        pictures = await self._pictures(work, found, height)
         clip = await self._joiner.join(
             pictures,
             sound,
@@ -113,7 +115,6 @@ class PagedClip:
         for picture in pictures:
             if picture.path is not None:
                 await asyncio.to_thread(picture.path.unlink)
-        assert work.run is not None, "it is its pages that were joined"
         return replace(clip, fallback=work.run.plan.fallback)
 
     async def _pictures(self, work: Work, pages: Iterable[FinishedPage], height: int) -> list[PicturePage]:
@@ -172,7 +173,7 @@ class PagedListener:
         if not _was_heard(work):
             return await self._direct.listen(work)
         assert work.run is not None, "it was heard in pages"
-        pages = newest(await self._runs.pages(work.run.id), PageKind.SPEECH).values()
+        pages = _complete(work.run, newest(await self._runs.pages(work.run.id), PageKind.SPEECH))
         for page in pages:
             if error := page.facts.get("error"):
                 raise AsrUnavailable(f"page {page.offset + 1}: {error['code']}: {error['message']}")
@@ -206,6 +207,14 @@ def stitched(heard: list[Mapping[str, Any]]) -> Transcript:
     # a page in which little is said knows little of the language
     said = sorted(transcripts, key=lambda each: len(each.text), reverse=True)
     return Transcript(said[0].engine, said[0].language, stitch(pieces), said[0].model)
+
+
+def _complete(run: Run, found: Mapping[int, FinishedPage]) -> list[FinishedPage]:
+    """A clip that lacks a page would look sound."""
+    offsets = range(len(run.plan.borders) - 1)
+    if missing := [offset for offset in offsets if offset not in found]:
+        raise OutputCorrupt(f"nothing is known of what pages {missing} made, though they are finished")
+    return [found[offset] for offset in offsets]
 
 
 def _again(run: Run, page: FinishedPage) -> Chain:

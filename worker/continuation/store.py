@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from worker.db.pool import Connection, Pool
+from worker.db.pool import Connection, Executor, Pool
 from worker.db.sql import load_queries
 from worker.domain.job import JobId, JobStatus, Lease
 from worker.domain.outcome import PageDone, Snoozed, Split
@@ -22,6 +22,8 @@ LOOK_SECONDS = 60.0
 #: finished pages are kept this long for a job that failed or was cancelled: it may be revived
 KEPT_SECONDS = 24 * 60 * 60.0
 BATCH = 20
+#: of a job's time is over when its pages are finished; also in tell_run.sql
+PAGES_SHARE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,7 @@ class RunStore:
 
     async def look(self, job_id: JobId) -> Run | None:
         """None: the job was not split, or its pages count no more."""
-        rows = await self._pool.fetch(self._sql["look"], job_id)
-        if not rows:
-            return None
-        return Run(job_id, plan_from_json(rows[0]["plan"]), tuple(_partition(row) for row in rows))
+        return await self._look(self._pool, job_id)
 
     async def order(self, page: PageRef) -> PageOrder | None:
         row = await self._pool.fetchrow(self._sql["page_order"], page.run_id, page.partition)
@@ -90,7 +89,7 @@ class RunStore:
                 )
                 page = PageRef(lease.job_id, partition, chain.first)
                 await self._send(connection, page, page.job_id)
-            await connection.execute(self._sql["settle_look"], lease.job_id)
+            await self._settle_look(connection, lease.job_id)
 
     async def snooze(self, lease: Lease, snoozed: Snoozed) -> None:
         """Put the job aside again, and send what got lost."""
@@ -102,7 +101,7 @@ class RunStore:
                 # What was sent under the page's own id is done without having moved the chain: it came out of turn.
                 if not await self._send(connection, page, page.job_id):
                     await self._send(connection, page, page.named(f":{lease.token}"))
-            await connection.execute(self._sql["settle_look"], lease.job_id)
+            await self._settle_look(connection, lease.job_id)
 
     async def finish_page(self, lease: Lease, done: PageDone) -> None:
         """Settle the page, note what it made, move its chain on, send the next one, tell the job: all or nothing."""
@@ -134,6 +133,21 @@ class RunStore:
     async def leftovers(self) -> list[LeftoverRun]:
         rows = await self._pool.fetch(self._sql["leftover_runs"], KEPT_SECONDS, BATCH)
         return [LeftoverRun(JobId(row["id"]), row["spec"], tuple(map(_chain, row["chains"]))) for row in rows]
+
+    async def _look(self, db: Executor, job_id: JobId) -> Run | None:
+        rows = await db.fetch(self._sql["look"], job_id)
+        if not rows:
+            return None
+        return Run(job_id, plan_from_json(rows[0]["plan"]), tuple(_partition(row) for row in rows))
+
+    async def _settle_look(self, connection: Connection, job_id: JobId) -> None:
+        """Whoever ended a page while the job was looking could not wake it."""
+        await connection.execute(self._sql["lock_run"], job_id)
+        run = await self._look(connection, job_id)
+        is_due = run is None or run.is_complete or run.failed is not None or bool(run.idle)
+        progress = PAGES_SHARE * run.finished_pages / run.pages if run is not None else 0.0
+        await connection.execute(self._sql["settle_look"], job_id, progress, is_due)
+        await connection.execute(self._sql["heed_cancel"], job_id)
 
     async def _send(self, connection: Connection, page: PageRef, job_id: JobId) -> bool:
         sent = await connection.fetchval(self._sql["send_page"], page.run_id, job_id, dict(page.message))

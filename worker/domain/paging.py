@@ -16,6 +16,9 @@ from worker.errors import InvalidRequest
 PAGE_QUEUE: Final = "clip.page"
 #: stands for the size that the clip itself has
 OWN_HEIGHT: Final = 0
+#: recognizers look for speech in steps of 32 ms; a page that begins on a step of the whole hears in it what the whole
+#: does. Five steps are whole samples at 44.1 kHz too.
+HEARING_STEP_SECONDS: Final = 5 * 0.032
 
 
 class PageKind(StrEnum):
@@ -52,12 +55,17 @@ class PageRef:
 
 def parse_page(message: Any) -> PageRef:
     match message:
-        case {"run": str(run), "partition": int(partition), "offset": int(offset)}:
+        case {"run": str(run), "partition": int(partition), "offset": int(offset)} if _are_numbers(partition, offset):
             try:
                 return PageRef(JobId(UUID(run)), partition, offset)
             except ValueError as exc:
                 raise InvalidRequest(f"run: {run!r} is not the id of a job") from exc
     raise InvalidRequest(f"queue {PAGE_QUEUE} is for pages of long jobs, which workers send themselves; use queue clip")
+
+
+def _are_numbers(*values: int) -> bool:
+    """As the database counts."""
+    return all(not isinstance(value, bool) and 0 <= value < 2**31 for value in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +115,9 @@ def chains_of(kind: PageKind, pages: int, *, partitions: int, heights: tuple[int
 
 def heard_span(borders: tuple[float, ...], offset: int, *, overlap_seconds: float) -> ClipRange:
     """What is listened to for a page: neighbours overlap, so that no word is cut in two."""
-    page = page_span(borders, offset)
-    return ClipRange(
-        max(borders[0], page.start_seconds - overlap_seconds), min(borders[-1], page.end_seconds + overlap_seconds)
-    )
+    page, begin = page_span(borders, offset), borders[0]
+    steps = floor(max(0.0, page.start_seconds - overlap_seconds - begin) / HEARING_STEP_SECONDS)
+    return ClipRange(begin + steps * HEARING_STEP_SECONDS, min(borders[-1], page.end_seconds + overlap_seconds))
 
 
 def _between_frames(seconds: float, first_frame_seconds: float, fps: float) -> float:

@@ -42,9 +42,9 @@ HOT_PATH = {
     "acquire": ("acquire", "text, int, uuid, float8", 1_000),
     "recover": ("recover", "float8, bool, int, int", 1_000),
     "beat": ("beat", "text[], uuid[], bigint[], int[]", 10_000),
-    "list all": ("list_jobs", "text[], text, int, text", 3_000),
-    "list queued": ("list_jobs", "text[], text, int, text", 3_000),
-    "list processing": ("list_jobs", "text[], text, int, text", 3_000),
+    "list all": ("list_jobs", "text[], text, int, text, bool", 3_000),
+    "list queued": ("list_jobs", "text[], text, int, text, bool", 3_000),
+    "list processing": ("list_jobs", "text[], text, int, text, bool", 3_000),
     "show": ("get_job", "uuid", 100),
     "strays": ("settle_strays", "uuid, int", 20_000),
 }
@@ -110,7 +110,7 @@ def arguments(name: str, held: list[Lease]) -> str:
         return f"'{held[0].job_id}'"
     if name == "strays":
         return "'00000000-0000-0000-0000-000000000000', 2000"
-    return f"'{{{QUEUE}}}', {'NULL' if name == 'list all' else repr(name.removeprefix('list '))}, 50, NULL"
+    return f"'{{{QUEUE}}}', {'NULL' if name == 'list all' else repr(name.removeprefix('list '))}, 50, NULL, false"
 
 
 async def explain(crowd: Ground, statement: str, types: str, values: str, mode: str) -> dict[str, Any]:

@@ -6,8 +6,25 @@ import pytest
 
 from worker.domain.decide import Drop, Finish, GiveUp, MarkCancelled, Release, Requeue, decide
 from worker.domain.job import Attempt, JobId, Lease, LeaseToken
-from worker.domain.outcome import AbortReason, Cancelled, Done, Failed, HandedBack, LeaseLost, Outcome
+from worker.domain.media import Probe
+from worker.domain.outcome import (
+    AbortReason,
+    Cancelled,
+    Done,
+    Failed,
+    HandedBack,
+    LeaseLost,
+    Outcome,
+    PageDone,
+    Snoozed,
+    Split,
+)
+from worker.domain.paging import Chain, PageKind, PageRef
+from worker.domain.run import RunPlan
 from worker.errors import ClipFailed, JobError, RetryableError, UpstreamFailure
+
+PAGE = PageRef(JobId(uuid4()), 0, 3)
+SPLIT = Split(RunPlan((0.0, 1.0), Probe("mp4", 1.0, 0.0, None, None), "a", 1, None), (Chain(PageKind.SPEECH, 0, 1),))
 
 
 def attempt(number: int = 1, most: int = 3) -> Attempt:
@@ -22,6 +39,9 @@ def attempt(number: int = 1, most: int = 3) -> Attempt:
         (Cancelled(), MarkCancelled()),
         (HandedBack(AbortReason.CUT_OFF), Release(AbortReason.CUT_OFF)),
         (LeaseLost(), Drop()),
+        (SPLIT, SPLIT),
+        (Snoozed((PAGE,)), Snoozed((PAGE,))),
+        (PageDone(PAGE, {"pictures": []}), PageDone(PAGE, {"pictures": []})),
     ],
 )
 @pytest.mark.parametrize("number", [1, 3])

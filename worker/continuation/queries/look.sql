@@ -7,6 +7,8 @@ LEFT JOIN LATERAL (
     SELECT job.status, job.error_code, job.error_message
     FROM worker.jobs AS job
     WHERE job.run_id = run.id AND (job.spec ->> 'partition')::int = chain.partition_id AND (job.spec ->> 'offset')::int = chain.next_offset
+      -- One that was cancelled although nobody asked for it, or nobody has since the job was revived, only got lost.
+      AND (job.status <> 'cancelled' OR job.cancel_requested_at > coalesce(run.revived_at, '-infinity'))
     ORDER BY job.status IN ('queued', 'processing') DESC, job.created_at DESC
     LIMIT 1
 ) AS page ON true

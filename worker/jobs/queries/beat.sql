@@ -15,11 +15,14 @@ WITH held AS (
     WHERE touched.state = 'active' AND mine.id = held.id AND mine.lease_token = held.token AND mine.status = 'processing'
       -- A beat under way while the lease was given back must not bring it to life again.
       AND mine.last_heartbeat_at > '-infinity'
-    RETURNING mine.id, mine.cancel_requested_at
+    RETURNING mine.id, mine.cancel_requested_at, mine.run_id
 )
 SELECT held.id,
        renewed.id IS NOT NULL AS is_held,
-       renewed.cancel_requested_at IS NOT NULL OR coalesce(touched.state = 'cancelled', false) AS is_cancelled
+       renewed.cancel_requested_at IS NOT NULL OR coalesce(touched.state = 'cancelled', false)
+           -- A page has nothing to do any more when the job that it is a part of is over.
+           OR EXISTS (SELECT FROM worker.jobs AS whole WHERE whole.id = renewed.run_id AND whole.status IN ('failed', 'cancelled'))
+           AS is_cancelled
 FROM held
 LEFT JOIN touched USING (id)
 LEFT JOIN renewed USING (id)

@@ -5,7 +5,10 @@ WITH restored AS (
         started_on = NULL,
         upsert_by_key = NULL, --@45
         heartbeat_on = NULL,
-        start_after = CASE WHEN $6::float8 > 0 THEN now() + make_interval(secs => $6::float8) ELSE job.start_after END
+        start_after = CASE WHEN $6::float8 > 0 THEN now() + make_interval(secs => $6::float8) ELSE job.start_after END,
+        -- Not forgotten: whoever put it aside will come back.
+        keep_until = CASE WHEN $6::float8 > 0 THEN greatest(job.keep_until, now() + make_interval(secs => $6::float8) + interval '14 days')
+                          ELSE job.keep_until END
     FROM unnest($2::uuid[], $3::int[]) AS asked (id, retry_count)
     WHERE job.name = $1
       AND job.id = asked.id
