@@ -35,5 +35,5 @@ VOLUME /scratch
 USER 10001:10001
 # Cheap on purpose: it asks the running process, and starts nothing that touches the database.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:%s/metrics' % os.environ['METRICS_PORT'], timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:%s/healthz' % os.environ['METRICS_PORT'], timeout=4)"]
 ENTRYPOINT ["/usr/bin/tini", "--", "python", "-m", "worker"]

@@ -18,6 +18,7 @@ from worker.db.migrate import Migration, migrate, refuse_other_schema, require_m
 from worker.db.pool import STATEMENT_TIMEOUT_SECONDS, Pool, open_pool
 from worker.domain.job import WorkerId
 from worker.domain.paging import PAGE_QUEUE
+from worker.jobs.backlog import Backlog
 from worker.jobs.desk import JobDesk
 from worker.jobs.recovery import StaleLeases
 from worker.jobs.store import JobStore
@@ -40,6 +41,7 @@ from worker.settings import Settings
 from worker.stages.base import Courses
 from worker.storage.base import Storage
 from worker.storage.location import open_storage
+from worker.telemetry.backlog import BacklogGauges
 from worker.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -147,7 +149,10 @@ async def open_worker(
         scratch = Scratch(settings.scratch_dir, min_free_bytes=settings.scratch_min_free_mb * 2**20)
         leftovers, pages = LeftoverSweep(scratch, storage), PageSweep(runs, storage)
         if settings.metrics_port is not None:
-            stack.callback(metrics.serve(settings.metrics_port).stop)
+            backlog = Backlog(app.pool, app.queue, settings.queues)
+            metrics.registry.register(BacklogGauges(backlog.read, asyncio.get_running_loop()))
+            server = metrics.serve(settings.metrics_port, host=settings.metrics_host, is_alive=ticker.is_moving)
+            stack.callback(server.stop)
         await ensure_queues(app.queue, settings)
         executor = Executor(
             await make_courses(settings, storage, runs, stack),

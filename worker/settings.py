@@ -108,6 +108,8 @@ class Settings(BaseSettings):
     api_token: SecretStr | None = None
     #: port of the Prometheus endpoint; unset = none
     metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    #: where that endpoint listens; 0.0.0.0 = every address, for a Prometheus on another machine
+    metrics_host: str = "127.0.0.1"
     log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

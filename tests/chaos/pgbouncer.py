@@ -15,7 +15,7 @@ from worker.db.postgres.home import DATABASE, USER
 
 CONFIG = """
 [databases]
-{database} = host=127.0.0.1 port={target} dbname={database}
+{database} = host={host} port={target} dbname={database}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {port}
@@ -23,7 +23,7 @@ unix_socket_dir =
 auth_type = scram-sha-256
 auth_file = {users}
 pool_mode = transaction
-default_pool_size = 12
+default_pool_size = {size}
 max_client_conn = 200
 server_login_retry = 0.5
 ignore_startup_parameters = extra_float_digits
@@ -37,16 +37,26 @@ def find_pgbouncer() -> str | None:
 
 
 @contextmanager
-def pgbouncer(target_port: int, password: str) -> Iterator[int]:
-    """The port of a PgBouncer that passes on to `target_port`."""
+def pgbouncer(
+    target_port: int,
+    password: str,
+    *,
+    host: str = "127.0.0.1",
+    user: str = USER,
+    database: str = DATABASE,
+    size: int = 12,
+) -> Iterator[int]:
+    """The port of a PgBouncer that passes on to `target_port`, over at most `size` connections."""
     program = find_pgbouncer()
     assert program is not None, "pgbouncer is not installed"
     with tempfile.TemporaryDirectory(prefix="clipboss-pgbouncer-") as name:
         directory, port = Path(name), _free_port()
         users, config = directory / "users.txt", directory / "pgbouncer.ini"
-        users.write_text(f'"{USER}" "{password}"\n')
+        users.write_text(f'"{user}" "{password}"\n')
         config.write_text(
-            CONFIG.format(database=DATABASE, target=target_port, port=port, users=users, directory=directory)
+            CONFIG.format(
+                host=host, database=database, target=target_port, port=port, users=users, directory=directory, size=size
+            )
         )
         argv, account = [program, "-q", str(config)], {}
         if os.geteuid() == 0:

@@ -15,16 +15,20 @@ class Ticker:
     def __init__(self, *, interval_seconds: float, stall_seconds: float, metrics: Metrics) -> None:
         self._interval_seconds = interval_seconds
         self._stall_seconds = stall_seconds
-        self._metrics = metrics
         self._ticked_at = time.monotonic()
+        self._last_lag = 0.0
+        # Asked at each scrape, because a loop that hangs would never tell it.
+        metrics.loop_lag.set_function(lambda: max(self._last_lag, self._lag()))
 
     async def run_once(self) -> None:
-        now = time.monotonic()
-        self._metrics.loop_lag.set(max(0.0, now - self._ticked_at - self._interval_seconds))
-        self._ticked_at = now
+        self._last_lag = self._lag()
+        self._ticked_at = time.monotonic()
 
     def is_moving(self) -> bool:
         return time.monotonic() - self._ticked_at < self._stall_seconds
+
+    def _lag(self) -> float:
+        return max(0.0, time.monotonic() - self._ticked_at - self._interval_seconds)
 
 
 class Pulse:

@@ -1,11 +1,10 @@
 """What the worker counts, for Prometheus; a label never carries a job id."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from worker.errors import ConfigError
+from worker.telemetry.endpoint import MetricsServer, serve
 
 #: from a cached HEAD to an hour of encoding
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
@@ -41,7 +40,9 @@ class Metrics:
             registry=registry,
         )
         self.loop_lag = Gauge(
-            "worker_loop_lag_seconds", "How late the worker's event loop last came round.", registry=registry
+            "worker_loop_lag_seconds",
+            "How late the worker's event loop is, or was when it last came round.",
+            registry=registry,
         )
         self.lease_lost = Counter(
             "worker_lease_lost_total", "Jobs dropped because somebody else owns them now.", registry=registry
@@ -61,24 +62,8 @@ class Metrics:
             registry=registry,
         )
 
-    def serve(self, port: int, *, host: str = "127.0.0.1") -> "MetricsServer":
-        """Answer `GET /metrics` from a thread of its own; port 0 takes a free one."""
-        try:
-            server, thread = start_http_server(port, addr=host, registry=self.registry)
-        except (OSError, OverflowError) as exc:
-            raise ConfigError(
-                f"METRICS_PORT={port}: cannot listen on {host}:{port} ({exc}). Choose a free port."
-            ) from exc
-
-        def stop() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-
-        return MetricsServer(port=server.server_port, stop=stop)
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsServer:
-    port: int
-    stop: Callable[[], None]
+    def serve(
+        self, port: int, *, host: str = "127.0.0.1", is_alive: Callable[[], bool] = lambda: True
+    ) -> MetricsServer:
+        """Answer `GET /metrics`, and `GET /healthz` with 503 while not alive."""
+        return serve(self.registry, port, host=host, is_alive=is_alive)

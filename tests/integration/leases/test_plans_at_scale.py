@@ -46,6 +46,8 @@ HOT_PATH = {
     "list queued": ("list_jobs", "text[], text, int, text, bool", 3_000),
     "list processing": ("list_jobs", "text[], text, int, text, bool", 3_000),
     "show": ("get_job", "uuid", 100),
+    # 20,000 entries of an index, and nothing of what has ended
+    "backlog": ("backlog", "text[], int", 2_000),
     "strays": ("settle_strays", "uuid, int", 20_000),
 }
 TABLES = frozenset({"job", "job_common", "jobs"})
@@ -108,6 +110,8 @@ def arguments(name: str, held: list[Lease]) -> str:
         return ", ".join("'{" + ",".join(map(str, column)) + "}'" for column in zip(*columns, strict=True))
     if name == "show":
         return f"'{held[0].job_id}'"
+    if name == "backlog":
+        return f"'{{{QUEUE},clip.page}}', 20000"
     if name == "strays":
         return "'00000000-0000-0000-0000-000000000000', 2000"
     return f"'{{{QUEUE}}}', {'NULL' if name == 'list all' else repr(name.removeprefix('list '))}, 50, NULL, false"

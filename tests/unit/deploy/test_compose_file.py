@@ -70,7 +70,7 @@ def test_docker_waits_longer_than_the_worker_needs_to_stop(compose: dict[str, An
     worker = compose["services"]["worker"]
 
     shutdown_seconds = int(worker["environment"]["SHUTDOWN_TIMEOUT_SEC"])
-    assert seconds(worker["stop_grace_period"]) >= shutdown_seconds + 10
+    assert seconds(worker["stop_grace_period"]) >= shutdown_seconds + 20
 
 
 @pytest.mark.parametrize("service", ["worker", "migrate"])
@@ -120,6 +120,13 @@ def test_named_volumes_are_declared(compose: dict[str, Any]) -> None:
     }
 
     assert used == set(compose["volumes"])
+
+
+def test_workers_can_be_many(compose: dict[str, Any]) -> None:
+    # `--scale worker=3`: a name or a port of the host can be taken once only.
+    assert {"container_name", "ports", "hostname"}.isdisjoint(compose["services"]["worker"])
+    # Workers share the volume as processes on one machine share a directory: each holds its own rooms by flock.
+    assert compose["services"]["worker"]["volumes"] == ["scratch:/scratch"]
 
 
 ANNOUNCE_SLEEP = """

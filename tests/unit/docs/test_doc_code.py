@@ -37,6 +37,9 @@ def test_every_command_is_one_we_have() -> None:
                 assert command in known, command
             case ["docker", "compose", "run", "--rm", "worker", *rest]:
                 _parse(cli, rest)
+            case ["kubectl", *rest]:
+                folders = [ROOT / word for word in rest if word.startswith("deploy/")]
+                assert all((folder / "kustomization.yaml").exists() for folder in folders), words
             case ["./dev"] | ["export" | "docker", *_]:
                 pass
             case _:

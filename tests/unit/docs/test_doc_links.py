@@ -9,7 +9,7 @@ import pytest
 from tests.unit.docs.pages import PAGES, ROOT, prose
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_PLACE = re.compile(r"`((?:worker|tests|migrations|docs|requirements)/[\w./-]+)`")
+_PLACE = re.compile(r"`((?:worker|tests|migrations|docs|requirements|deploy)/[\w./-]+)`")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 

@@ -9,6 +9,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from worker.errors import ConfigError
+from worker.runtime.pulse import Ticker
 from worker.telemetry.metrics import Metrics
 
 
@@ -71,6 +72,53 @@ def test_served_over_http_until_stopped() -> None:
     server.stop()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(url, timeout=5)
+
+
+def test_health_is_that_of_the_loop_and_metrics_are_told_all_the_same() -> None:
+    alive = [True]
+    server = Metrics().serve(0, is_alive=lambda: alive[0])
+    url = f"http://127.0.0.1:{server.port}"
+    try:
+        with urllib.request.urlopen(f"{url}/healthz", timeout=5) as answer:
+            assert answer.read() == b"ok\n"
+        alive[0] = False
+        with pytest.raises(urllib.error.HTTPError, match="503") as caught:
+            urllib.request.urlopen(f"{url}/healthz", timeout=5)
+        caught.value.close()
+        with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:
+            assert b"# TYPE worker_heartbeats_total counter" in answer.read()
+    finally:
+        server.stop()
+
+
+def test_endpoint_listens_where_it_is_told() -> None:
+    server = Metrics().serve(0, host="0.0.0.0")
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.2:{server.port}/metrics", timeout=5) as answer:
+            assert answer.status == 200
+    finally:
+        server.stop()
+
+
+def test_every_metric_has_help_and_a_type() -> None:
+    shown = generate_latest(Metrics().registry).decode()
+    names = {family.name for family in text_string_to_metric_families(shown)}
+    assert len(names) > 10
+    for family in text_string_to_metric_families(shown):
+        assert family.documentation, family.name
+        assert family.type in {"counter", "gauge", "histogram"}, family.name
+
+
+def test_loop_that_stands_still_shows_how_late_it_is() -> None:
+    metrics = Metrics()
+    Ticker(interval_seconds=0.0, stall_seconds=0.0, metrics=metrics)
+
+    first = metrics.registry.get_sample_value("worker_loop_lag_seconds")
+    second = metrics.registry.get_sample_value("worker_loop_lag_seconds")
+
+    assert first is not None
+    assert second is not None
+    assert second > first > 0
 
 
 def test_taken_port_is_a_configuration_error() -> None:
