@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,12 @@ def test_the_drawn_error_tree_is_the_real_one() -> None:
             drawn.append((len(found[1]) // 4, found[2], found[3]))
     real = [(depth, name, code if depth else None) for depth, name, code in draw(ClipbossError, 0)]
     assert drawn == real
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """Where folders are no packages, the second one is not collected."""
+    names = Counter(path.name for path in Path("tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_error_codes_are_unique() -> None:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.integration.continuation.long_jobs import ME, place
+from tests.integration.continuation.long_jobs import ME, page_id, place
 from tests.integration.continuation.races import CLEAR, Ring
 from worker.domain.job import Attempt
 from worker.domain.paging import PAGE_QUEUE, Chain
@@ -60,7 +60,9 @@ class Crew:
         chain = self.chains[partition]
         offset = chain.first + number // len(self.chains) % (chain.past - chain.first)
         message = {"run": str(self.job_id), "partition": partition, "offset": offset}
-        self.run(self.long.room.queue.send(PAGE_QUEUE, message, priority=number % 2))
+        # Under the page's own id it is taken for the page that will be sent when its turn comes.
+        own = page_id(self.job_id, partition, offset) if number % 3 == 0 else None
+        self.run(self.long.room.queue.send(PAGE_QUEUE, message, priority=number % 2, id=own))
 
     def give_a_page_to_two(self, number: int) -> None:
         if self.held:

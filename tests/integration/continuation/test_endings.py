@@ -51,6 +51,32 @@ async def test_running_page_whose_row_was_busy_hears_of_the_cancel_with_its_next
     assert (await long.room.store.beat([running.lease])).cancelled == {running.job_id}
 
 
+async def test_cancel_and_beats_of_many_pages_do_not_wait_in_a_circle(long: LongJobs) -> None:
+    """A beat locks a worker's pages in its own order, so whoever cancels them must not hold one and wait for another."""
+    job_id = await long.start(*(pictures(number, number + 1) for number in range(3)))
+    first, second, third = sorted(await long.pages(), key=lambda page: page.job_id)
+    async with long.room.pool.acquire() as blocker:
+        transaction = blocker.transaction()
+        await transaction.start()
+        await blocker.execute("SELECT FROM pgboss.job WHERE id = $1 FOR UPDATE", second.job_id)
+        cancel = asyncio.create_task(long.room.desk.cancel(job_id))
+        await waits_or_is_done(long, cancel, waiting=1)
+        beat = asyncio.create_task(long.room.store.beat([third.lease, first.lease]))
+        await waits_or_is_done(long, beat, waiting=2)
+        await transaction.rollback()
+        await asyncio.gather(cancel, beat)
+    assert await both_tables(long.room, job_id) == CANCELLED
+
+
+async def waits_or_is_done(long: LongJobs, task: "asyncio.Task[object]", *, waiting: int) -> None:
+    async with asyncio.timeout(20):
+        while not task.done() and waiting != await long.room.pool.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0"
+            " AND datname = current_database()"
+        ):
+            await asyncio.sleep(0.01)
+
+
 async def test_cancel_through_node_reaches_the_pages(long: LongJobs) -> None:
     job_id = await long.start()
     await long.room.queue.cancel("clip", [job_id])
