@@ -13,7 +13,7 @@ from tests.integration.leases.ground import Ground, open_ground
 from worker.domain.paging import Chain, PageKind, chains_of
 
 SETTINGS = settings(
-    max_examples=100,
+    max_examples=70,
     # making a failure smaller takes minutes here, and then nobody hears of it
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     deadline=None,

@@ -52,7 +52,7 @@ async def test_running_page_whose_row_was_busy_hears_of_the_cancel_with_its_next
 
 
 async def test_cancel_and_beats_of_many_pages_do_not_wait_in_a_circle(long: LongJobs) -> None:
-    """A beat locks a worker's pages in its own order, so whoever cancels them must not hold one and wait for another."""
+    """A beat locks pages in an order of its own: whoever cancels them must not hold one and wait for another."""
     job_id = await long.start(*(pictures(number, number + 1) for number in range(3)))
     first, second, third = sorted(await long.pages(), key=lambda page: page.job_id)
     async with long.room.pool.acquire() as blocker:
