@@ -6,23 +6,23 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from uuid import uuid4
 
 import structlog
 
+from worker import __version__
 from worker.continuation.store import RunStore
 from worker.continuation.sweep import PageSweep
 from worker.db.embedded import EmbeddedPostgres
 from worker.db.listen import Listener
 from worker.db.migrate import Migration, migrate, refuse_other_schema, require_migrated
 from worker.db.pool import STATEMENT_TIMEOUT_SECONDS, Pool, open_pool
-from worker.domain.job import WorkerId
 from worker.domain.paging import PAGE_QUEUE
 from worker.jobs.backlog import Backlog
 from worker.jobs.desk import JobDesk
 from worker.jobs.recovery import StaleLeases
 from worker.jobs.store import JobStore
 from worker.jobs.strays import Strays
+from worker.jobs.workers import Place, WorkerRows
 from worker.pipeline import media_courses, s3_options
 from worker.queue import PgBoss
 from worker.runtime.active import ActiveJobs
@@ -33,9 +33,11 @@ from worker.runtime.loop import PeriodicLoop
 from worker.runtime.progress import ProgressWriter
 from worker.runtime.pulse import Pulse, Ticker
 from worker.runtime.recovery import RecoveryScanner
+from worker.runtime.registry import Registry
 from worker.runtime.scratch import Scratch
 from worker.runtime.supervisor import Supervisor
 from worker.runtime.sweep import LeftoverSweep, StraySweep
+from worker.runtime.tally import Tally
 from worker.runtime.upkeep import upkeep_loops
 from worker.settings import Settings
 from worker.stages.base import Courses
@@ -142,7 +144,7 @@ async def open_worker(
     runs = RunStore(app.pool, app.queue, store)
     ticker = Ticker(interval_seconds=TICK_SECONDS, stall_seconds=settings.lease_timeout_sec * STALLED, metrics=metrics)
     fence_seconds = min(MOST_FENCE_SECONDS, settings.lease_timeout_sec * FENCE)
-    worker_id = WorkerId(uuid4())
+    tally = Tally()
     name = f"clipboss:{socket.gethostname()}:{os.getpid()}"
     async with AsyncExitStack() as stack:
         storage = await open_checked_storage(settings, stack)
@@ -160,6 +162,7 @@ async def open_worker(
             runs=runs,
             scratch=scratch,
             solitude=active.solitude,
+            tally=tally,
             metrics=metrics,
         )
         heartbeat = Heartbeat(
@@ -179,23 +182,31 @@ async def open_worker(
         await recovery.run_once()
         strays = StraySweep(Strays(app.pool, app.queue), metrics=metrics)
         progress = ProgressWriter(store, active)
+        registry = make_registry(app, tally)
+        dispatcher = Dispatcher(
+            store,
+            active,
+            executor.run,
+            queues=settings.queues,
+            worker_id=lambda: registry.worker_id,
+            max_concurrency=settings.max_concurrency,
+            lease_holds_seconds=settings.lease_timeout_sec * HOLDS,
+            metrics=metrics,
+        )
+        # Whoever rang while nothing could be taken was not heard.
+        registry.on_registered = dispatcher.look_again
+        # Last, so that nobody who fails to start is taken for dead, and first to be undone.
+        stack.push_async_callback(registry.leave)
+        await registry.register()
         yield Supervisor(
-            dispatcher=Dispatcher(
-                store,
-                active,
-                executor.run,
-                queues=settings.queues,
-                worker_id=worker_id,
-                max_concurrency=settings.max_concurrency,
-                lease_holds_seconds=settings.lease_timeout_sec * HOLDS,
-                metrics=metrics,
-            ),
+            dispatcher=dispatcher,
             active=active,
             beats=Pulse("heartbeat", heartbeat.run_once, heartbeat.close, seconds=settings.heartbeat_interval_sec),
             keeping=[
                 PeriodicLoop("tick", ticker.run_once, interval_seconds=TICK_SECONDS),
                 PeriodicLoop("fence", heartbeat.stop_expired, interval_seconds=fence_seconds),
                 PeriodicLoop("progress", progress.run_once, interval_seconds=PROGRESS_SECONDS),
+                *registry.loops(),
             ],
             taking=[
                 PeriodicLoop("recovery", recovery.run_once, interval_seconds=settings.recovery_scan_interval_sec),
@@ -213,6 +224,19 @@ async def open_worker(
             poll_seconds=settings.poll_interval_sec,
             shutdown_seconds=settings.shutdown_timeout_sec,
         )
+
+
+def make_registry(app: App, tally: Tally) -> Registry:
+    settings = app.settings
+    return Registry(
+        WorkerRows(app.pool, app.queue, timeout_seconds=_statement_timeout(settings)),
+        tally,
+        version=__version__,
+        place=Place(socket.gethostname(), os.getpid(), settings.max_concurrency),
+        queues=settings.queues,
+        interval_seconds=settings.heartbeat_interval_sec,
+        retention_seconds=settings.worker_retention_days * 24 * 60 * 60,
+    )
 
 
 async def open_checked_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
@@ -233,10 +257,15 @@ async def _open_database(
             embedded = EmbeddedPostgres(settings.scratch_dir.absolute() / "postgres")
             dsn = await stack.enter_async_context(embedded)
             say(f"DATABASE_URL is not set: using the embedded PostgreSQL in {embedded.home}")
-        timeout = min(STATEMENT_TIMEOUT_SECONDS, max(LEAST_TIMEOUT_SECONDS, settings.lease_timeout_sec * ANSWERED))
-        pool = await open_pool(dsn, name=f"clipboss:{role}", size=POOL_SIZE, timeout_seconds=timeout)
+        pool = await open_pool(
+            dsn, name=f"clipboss:{role}", size=POOL_SIZE, timeout_seconds=_statement_timeout(settings)
+        )
         stack.push_async_callback(_close_pool, pool)
         yield dsn, pool
+
+
+def _statement_timeout(settings: Settings) -> float:
+    return min(STATEMENT_TIMEOUT_SECONDS, max(LEAST_TIMEOUT_SECONDS, settings.lease_timeout_sec * ANSWERED))
 
 
 async def _close_pool(pool: Pool) -> None:

@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     max_concurrency: Annotated[int, Field(ge=1, le=1000)] = 2
     #: how often to look for work when nobody rings
     poll_interval_sec: PositiveFloat = 2.0
+    #: how often leases are renewed, and a worker tells that it is there
     heartbeat_interval_sec: PositiveFloat = 10.0
     #: a job whose worker has not been heard of for this long is given to another
     lease_timeout_sec: PositiveFloat = 45.0
@@ -44,6 +45,8 @@ class Settings(BaseSettings):
     max_attempts: PositiveInt = 3
     #: how long running jobs may take to finish after SIGTERM
     shutdown_timeout_sec: Annotated[float, Field(ge=0)] = 30.0
+    #: how long a worker that stopped or died is remembered
+    worker_retention_days: PositiveFloat = 7.0
 
     #: working files, the embedded database, local artifacts
     scratch_dir: Path = Path("scratch")

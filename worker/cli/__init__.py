@@ -22,6 +22,7 @@ _COMMANDS = {
     "demo": _Place("demo", "Run three real jobs on a sample of its own and show what came out."),
     "submit": _Place("submit", "Send a job."),
     "jobs": _Place("jobs", "Look at jobs, cancel them, try them again."),
+    "workers": _Place("workers", "Look at workers: who lives, what they do, what they got done."),
     "migrate": _Place("migrate", "Create or update tables and queues in the database."),
     "doctor": _Place("doctor", "Check everything a worker needs, and say what to do about the rest."),
 }

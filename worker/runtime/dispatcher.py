@@ -25,11 +25,12 @@ class Dispatcher:
         execute: Callable[[ActiveJob], Awaitable[None]],
         *,
         queues: Sequence[str],
-        worker_id: WorkerId,
+        worker_id: Callable[[], WorkerId | None],
         max_concurrency: int,
         lease_holds_seconds: float,
         metrics: Metrics,
     ) -> None:
+        """`worker_id`: what leases carry from now on; None while this worker is known to nobody."""
         self._store = store
         self._active = active
         self._execute = execute
@@ -46,7 +47,7 @@ class Dispatcher:
         """Fill the free slots; returns how many jobs were started."""
         started = 0
         for queue in self._queues:
-            while not self._is_closed() and (reserved := await self._reserve()):
+            while self.is_open and (reserved := await self._reserve()):
                 taken = await self._take(queue, reserved)
                 started += taken
                 if taken < reserved:
@@ -55,8 +56,14 @@ class Dispatcher:
         self._queues.append(self._queues.pop(0))
         return started
 
-    def _is_closed(self) -> bool:
-        return self.is_stopping or self._active.solitude.is_wanted
+    @property
+    def is_open(self) -> bool:
+        """May jobs be taken at all?"""
+        return not (self.is_stopping or self._active.solitude.is_wanted or self._worker_id() is None)
+
+    def look_again(self) -> None:
+        """Jobs may be taken that could not be taken before."""
+        self.on_slot_free()
 
     async def _reserve(self) -> int:
         reserved = 0
@@ -69,7 +76,9 @@ class Dispatcher:
         before = time.monotonic()
         taken = 0
         try:
-            acquired = await self._store.acquire(queue, reserved, self._worker_id)
+            if (worker_id := self._worker_id()) is None:
+                return 0
+            acquired = await self._store.acquire(queue, reserved, worker_id)
             self._metrics.acquire_conflicts.inc(acquired.settled)
             for attempt in acquired.attempts:
                 self._start(attempt, before, cancelled=acquired.cancelled)

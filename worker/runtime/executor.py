@@ -21,6 +21,7 @@ from worker.runtime.persist import persist
 from worker.runtime.scratch import Scratch
 from worker.runtime.side_by_side import side_by_side
 from worker.runtime.solitude import Solitude
+from worker.runtime.tally import Tally
 from worker.runtime.with_stage import StageReport, with_stage
 from worker.stages.base import Courses, Stage, Work
 from worker.telemetry.metrics import Metrics
@@ -40,6 +41,7 @@ class Executor:
         runs: RunStore,
         scratch: Scratch,
         solitude: Solitude,
+        tally: Tally,
         metrics: Metrics,
     ) -> None:
         self._courses = courses
@@ -47,6 +49,7 @@ class Executor:
         self._runs = runs
         self._scratch = scratch
         self._solitude = solitude
+        self._tally = tally
         self._metrics = metrics
 
     async def run(self, job: ActiveJob) -> None:
@@ -138,6 +141,10 @@ class Executor:
         self._metrics.job_duration.labels(queue=job.attempt.queue, outcome=outcome).observe(seconds)
         if isinstance(step, Requeue):
             self._metrics.retry_attempts.labels(code=step.error.code).inc()
+        if error is not None:
+            self._tally.note_error(job.attempt, error)
+        elif isinstance(step, Finish | PageDone):
+            self._tally.note_success(job.attempt)
         detail = {"code": error.code, "error": str(error)} if error else {}
         log.info("job_ended", outcome=outcome, seconds=round(seconds, 3), queue=job.attempt.queue, **detail)
 

@@ -80,7 +80,7 @@ class Supervisor:
         # Whoever was still running while we looked may just have put its job back.
         was_idle = not len(self._active)
         started = await self._dispatcher.run_once()
-        if self._is_draining and was_idle and not started:
+        if self._is_draining and was_idle and not started and self._dispatcher.is_open:
             self.stop()
 
     async def _stop_taking(self, polling: asyncio.Task[None]) -> None:

@@ -49,6 +49,7 @@ HOT_PATH = {
     # 20,000 entries of an index, and nothing of what has ended
     "backlog": ("backlog", "text[], int", 2_000),
     "strays": ("settle_strays", "uuid, int", 20_000),
+    "workers": ("list_workers", "bool", 3_000),
 }
 TABLES = frozenset({"job", "job_common", "jobs"})
 
@@ -112,6 +113,8 @@ def arguments(name: str, held: list[Lease]) -> str:
         return f"'{held[0].job_id}'"
     if name == "backlog":
         return f"'{{{QUEUE},clip.page}}', 20000"
+    if name == "workers":
+        return "true"
     if name == "strays":
         return "'00000000-0000-0000-0000-000000000000', 2000"
     return f"'{{{QUEUE}}}', {'NULL' if name == 'list all' else repr(name.removeprefix('list '))}, 50, NULL, false"

@@ -18,6 +18,7 @@ from worker.runtime.active import ActiveJob
 from worker.runtime.executor import Executor
 from worker.runtime.scratch import Scratch
 from worker.runtime.solitude import Solitude
+from worker.runtime.tally import Tally
 from worker.stages.base import Courses, Work
 from worker.telemetry.metrics import Metrics
 
@@ -56,6 +57,7 @@ async def test_stage_does_not_begin_on_a_lease_that_is_over(
         runs=RunStore(room.pool, room.queue, store),
         scratch=Scratch(tmp_path, min_free_bytes=0),
         solitude=Solitude(),
+        tally=Tally(),
         metrics=Metrics(),
     )
     job = ActiveJob(attempt, time.monotonic(), holds_seconds)

@@ -21,6 +21,7 @@ from worker.runtime.dispatcher import Dispatcher
 from worker.runtime.executor import Executor
 from worker.runtime.scratch import Scratch
 from worker.runtime.solitude import Solitude
+from worker.runtime.tally import Tally
 from worker.stages.base import Courses, Work
 from worker.telemetry.metrics import Metrics
 
@@ -94,7 +95,9 @@ def break_with(error: Exception) -> Callable[[], Awaitable[None]]:
 def executor_of(store: Any, stages: list[Stage], directory: Path) -> Executor:
     scratch = Scratch(directory, min_free_bytes=0)
     courses, runs = Courses([[stage] for stage in stages]), cast("RunStore", None)  # nothing is split here
-    return Executor(courses, store=store, runs=runs, scratch=scratch, solitude=Solitude(), metrics=Metrics())
+    return Executor(
+        courses, store=store, runs=runs, scratch=scratch, solitude=Solitude(), tally=Tally(), metrics=Metrics()
+    )
 
 
 @pytest.mark.parametrize(
@@ -150,7 +153,7 @@ async def test_job_that_is_told_to_stop_before_its_task_runs_comes_to_its_end(
         active,
         execute,
         queues=["clip"],
-        worker_id=WorkerId(uuid4()),
+        worker_id=lambda: WorkerId(uuid4()),
         max_concurrency=1,
         lease_holds_seconds=30,
         metrics=Metrics(),
