@@ -14,6 +14,8 @@ from worker.errors import InvalidRequest
 
 #: where pages wait for a worker; their messages are ours, nobody else sends them
 PAGE_QUEUE: Final = "clip.page"
+#: every page reads where all of them meet; three days in pages of two minutes
+MOST_PAGES: Final = 2000
 #: stands for the size that the clip itself has
 OWN_HEIGHT: Final = 0
 #: recognizers look for speech in steps of 32 ms; a page that begins on a step of the whole hears in it what the whole
@@ -92,7 +94,7 @@ class Chain:
 
 def page_borders(wanted: ClipRange, video: VideoStream | None, *, page_seconds: float) -> tuple[float, ...]:
     """Where pages meet, the range's ends included: equal lengths, and between two frames where frames are regular."""
-    count = max(1, ceil(wanted.duration_seconds / page_seconds - 1e-9))
+    count = min(MOST_PAGES, max(1, ceil(wanted.duration_seconds / page_seconds - 1e-9)))
     inner = [wanted.start_seconds + wanted.duration_seconds * number / count for number in range(1, count)]
     if video is not None and video.fps:
         inner = [_between_frames(each, video.start_seconds, video.fps) for each in inner]

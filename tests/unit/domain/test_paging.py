@@ -12,6 +12,7 @@ from worker.domain.job import JobId
 from worker.domain.media import ClipRange, VideoStream
 from worker.domain.paging import (
     HEARING_STEP_SECONDS,
+    MOST_PAGES,
     PAGE_QUEUE,
     Chain,
     PageKind,
@@ -53,7 +54,7 @@ def test_pages_are_equally_long_and_none_longer_than_asked(start: float, length:
     borders = page_borders(wanted, None, page_seconds=page_seconds)
     made = [after - before for before, after in pairwise(borders)]
     assert max(made) - min(made) < 1e-6
-    assert max(made) <= page_seconds + 1e-6
+    assert max(made) <= max(page_seconds, length / MOST_PAGES) + 1e-6
     assert len(made) == 1 or len(made) - 1 < length / page_seconds
 
 
@@ -159,3 +160,9 @@ def test_junk_is_refused(message: Any) -> None:
 def test_whoever_sends_a_clip_to_the_queue_of_pages_is_told_where_it_belongs() -> None:
     with pytest.raises(InvalidRequest, match=f"{PAGE_QUEUE} is for pages .* use queue clip"):
         parse_page({"source": "https://example.org/talk.mp4", "end": 3})
+
+
+def test_no_job_has_more_pages_than_can_be_kept_in_mind() -> None:
+    borders = page_borders(ClipRange(0.0, 36_000.0), None, page_seconds=1.0)
+    assert len(borders) == MOST_PAGES + 1
+    assert borders[-1] == 36_000.0
