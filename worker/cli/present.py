@@ -118,6 +118,8 @@ def describe(spec: Any) -> str:
     """A spec in a few words; it may be anything that somebody sent."""
     if not isinstance(spec, dict):
         return "not a job spec"
+    if {"run", "partition", "offset"} == spec.keys():
+        return f"page {spec['partition']}:{spec['offset']} of {str(spec['run'])[:8]}"
     source = str(spec.get("source", "no source"))
     name = unquote(source.split("?", 1)[0].rstrip("/").rsplit("/", 1)[-1]) or source
     start, end = spec.get("start"), spec.get("end")

@@ -23,6 +23,7 @@ from worker.jobs.desk import JobDetail
         ({}, "no source"),
         ([1], "not a job spec"),
         (None, "not a job spec"),
+        ({"run": "98951520-a328-4009-bcca-8a13f2531ece", "partition": 3, "offset": 7}, "page 3:7 of 98951520"),
     ],
 )
 def test_any_spec_can_be_described(spec: Any, words: str) -> None:
