@@ -106,11 +106,11 @@ async def eventually(
     raise AssertionError(f"did not happen within {seconds} s\n{tell()[-4000:]}")
 
 
-async def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """Everything that works for it, as soon as there is something."""
+async def children_of(*processes: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Everything that works for them, as soon as there is something."""
 
     async def look() -> list[psutil.Process]:
-        return working_children(psutil.Process(process.pid))
+        return [child for process in processes for child in working_children(psutil.Process(process.pid))]
 
     return await eventually(look)
 

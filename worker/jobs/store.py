@@ -47,8 +47,8 @@ class JobStore:
         """Take up to `count` due jobs, most urgent first."""
         try:
             rows = await self._pool.fetch(self._sql["acquire"], queue, count, worker_id, self._lease_seconds)
-        except asyncpg.UniqueViolationError:
-            # Another worker took the same key of a one-at-a-time policy in the same instant.
+        except (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError):
+            # Another worker took the same key of a one-at-a-time policy in the same instant, or two of them crosswise.
             return Acquired([], frozenset(), 0)
         rows.sort(key=lambda row: (-row["priority"], row["created_on"]))
         taken = [row for row in rows if row["lease_token"] is not None]

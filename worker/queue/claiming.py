@@ -65,8 +65,9 @@ class Claiming(Core):
         arguments = _arguments(batch_size, options)
         try:
             rows = await fetch_apart(self._pool, connection, self._sql["fetch"], queue, *arguments)
-        except asyncpg.UniqueViolationError:
-            # Another worker claimed the same key of a one-at-a-time policy in the same instant.
+        except (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError):
+            # Another worker claimed the same key of a one-at-a-time policy in the same instant; or each of two claimed
+            # a key that the other one wanted as well.
             return []
         found = [Delivery(queue=queue, **row) for row in rows]
         return sorted(found, key=lambda delivery: (-delivery.priority, delivery.created_on))

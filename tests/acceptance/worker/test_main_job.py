@@ -51,7 +51,14 @@ async def test_artifacts_lie_in_s3_as_the_result_says(bench: Bench, s3: S3Server
     assert job.status == DONE, job.error_message
     assert job.result is not None
     assert (job.result["duration_ms"], job.result["frames"], job.result["metadata"]) == (2500, 75, {"order": 7})
-    assert [artifact["kind"] for artifact in job.result["artifacts"]] == ["clip", "poster", "transcript"]
+    assert [artifact["kind"] for artifact in job.result["artifacts"]] == [
+        "clip",
+        "poster",
+        "transcript",
+        "srt",
+        "vtt",
+        "text",
+    ]
     content = {}
     for artifact in job.result["artifacts"]:
         assert artifact["key"].startswith(f"a/b/{job_id}/")

@@ -16,7 +16,7 @@ from tests.chaos.postgres import ChaosPostgres
 from tests.chaos.proxy import FaultProxy, Mode
 from tests.conftest import LEASE_SECONDS, Room
 from tests.jobs import both_tables
-from tests.processes import Bench, all_gone, children_of, eventually, working_children
+from tests.processes import Bench, all_gone, children_of, eventually
 from tests.servers import RangeServer
 from worker.db.migrate import migrate
 from worker.db.pool import open_pool
@@ -81,8 +81,7 @@ async def test_job_of_a_living_worker_runs_once_at_a_time_through_an_outage_of_t
     job_id = await bench.submit(source=origin.url("talk.mp4"))
     with bench.worker() as first, bench.worker() as second:
         await bench.wait_for_event(job_id, "stage:started", "clip")
-        holder = first if working_children(psutil.Process(first.pid)) else second
-        children = await children_of(holder)
+        children = await children_of(first, second)
         await shaky.postgres.stop()
         # Cut off, the holder stops by itself while nobody else could have started.
         assert await all_gone(children, seconds=LEASE)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.integration.continuation.any_order import ACTS, Crew
@@ -33,6 +33,13 @@ MUST_BE_SEEN = (
     "job snoozed",
     "job requeued",
 )
+#: chance seldom brings this about: the page after next is taken beside the first one, and done before it
+TOO_EARLY = [
+    (Crew.send_a_page_again, 2),
+    (Crew.take_a_page, 0),
+    (Crew.take_a_page, 0),
+    (Crew.finish_whatever_others_did, 1),
+]
 histories = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 30)), min_size=15, max_size=60)
 
 
@@ -54,6 +61,7 @@ def test_any_history_of_pages_ends_in_one_whole_clip(ring: Ring) -> None:
 
     @SETTINGS
     @given(st.integers(2, 5), st.integers(1, 3), st.booleans(), histories)
+    @example(5, 1, False, TOO_EARLY)
     def holds(
         pages: int, partitions: int, is_heard: bool, history: list[tuple[Callable[[Crew, int], None], int]]
     ) -> None:
