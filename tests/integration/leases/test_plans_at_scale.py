@@ -47,7 +47,7 @@ HOT_PATH = {
     "list processing": ("list_jobs", "text[], text, int, text, bool", 3_000),
     "show": ("get_job", "uuid", 100),
     # 20,000 entries of an index, and nothing of what has ended
-    "backlog": ("backlog", "text[], int", 2_000),
+    "backlog": ("backlog", "text[], int", 3_000),
     "strays": ("settle_strays", "uuid, int", 20_000),
     "workers": ("list_workers", "bool", 3_000),
 }
