@@ -80,7 +80,9 @@ async def run(options: argparse.Namespace) -> int:
         print(json.dumps(report.as_dict(), indent=1) if options.json else as_markdown(report))
         if evidence.violations:
             _keep(rig, evidence)
-        return 1 if evidence.violations else 0
+        if not evidence.history.accepted:
+            view.say("nothing was proved: no job was accepted")
+        return 1 if evidence.violations or not evidence.history.accepted else 0
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -135,7 +135,8 @@ class Rig:
                     GROUP BY 1
                     """
                 )
-                return Counter({row["status"]: row["count"] for row in rows})
+                # not empty, though there may be no job yet
+                return Counter({"queued": 0} | {row["status"]: row["count"] for row in rows})
             finally:
                 connection.terminate()
         return Counter()
