@@ -1,15 +1,14 @@
 """Random histories of pages that come twice, too early, never, or whose worker dies: every job ends once, and whole."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.integration.continuation.any_order import ACTS, Crew
-from tests.integration.continuation.races import Ring, open_ring
-from tests.integration.leases.ground import Ground, open_ground
+from tests.integration.continuation.races import Ring
 from worker.domain.paging import Chain, PageKind, chains_of
 
 SETTINGS = settings(
@@ -41,18 +40,6 @@ TOO_EARLY = [
     (Crew.finish_whatever_others_did, 1),
 ]
 histories = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 30)), min_size=15, max_size=60)
-
-
-@pytest.fixture(scope="module")
-def ground(server_dsn: str, template_database: str) -> Iterator[Ground]:
-    with open_ground(server_dsn, template_database) as ground:
-        yield ground
-
-
-@pytest.fixture(scope="module")
-def ring(ground: Ground) -> Iterator[Ring]:
-    with open_ring(ground) as ring:
-        yield ring
 
 
 @pytest.mark.timeout(240)

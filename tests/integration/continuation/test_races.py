@@ -1,29 +1,14 @@
 """Acts on one long job that meet: nobody waits in a circle, no wake-up is lost, and both tables agree afterwards."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.integration.continuation.long_jobs import CHAINS, LongJobs, pictures, place, split_into
-from tests.integration.continuation.races import Act, Ring, Scene, Setting, open_ring
-from tests.integration.leases.ground import Ground, open_ground
+from tests.integration.continuation.races import Act, Ring, Scene, Setting
 from worker.domain.outcome import Snoozed
 from worker.domain.paging import PAGE_QUEUE
 from worker.errors import RetriesExhausted
 
 pytestmark = pytest.mark.timeout(120)
-
-
-@pytest.fixture(scope="module")
-def ground(server_dsn: str, template_database: str) -> Iterator[Ground]:
-    with open_ground(server_dsn, template_database) as ground:
-        yield ground
-
-
-@pytest.fixture(scope="module")
-def ring(ground: Ground) -> Iterator[Ring]:
-    with open_ring(ground) as ring:
-        yield ring
 
 
 async def fresh(long: LongJobs) -> Scene:
